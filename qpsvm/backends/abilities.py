@@ -71,7 +71,9 @@ class Abilities:
 
     def supports(self, option: RequestedOption) -> bool:
         """Return whether it supports a limit or start that a user may request."""
-        return self.supports_warm_start if option == "start" else option in self.enforced_limits
+        if option == "start":
+            return self.supports_warm_start
+        return option in self.enforced_limits
 
     def accepts(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it accepts this form of a machine with these traits, over this many rows."""

@@ -54,14 +54,17 @@ class BackendBase:
         seconds = size.gram_seconds if self.memory.dual else 0.0
         if not self.abilities.handles_interrupt:
             seconds += self.memory.setup_seconds(size, form)
-        memory_bytes, pending = self.memory.bound_bytes(size, form), self.lazy_import
+        memory_bytes = self.memory.bound_bytes(size, form)
+        pending = self.lazy_import
         if pending is None or pending.is_loaded:
             return Requirements(seconds, memory_bytes)
         return Requirements(seconds + pending.seconds, memory_bytes, pending.mapped_bytes)
 
     def preferred_form(self, linear: bool) -> Form:
         """Return the form with the best certificates for a linear or another kernel: the default of `solve`."""
-        return self.abilities.linear_form if linear else self.abilities.kernel_form
+        if linear:
+            return self.abilities.linear_form
+        return self.abilities.kernel_form
 
     def version(self) -> str | None:
         """Return the version of the package, None if it is not installed; of this library for a built-in solver."""
@@ -150,7 +153,8 @@ class BackendBase:
 
     def build_warm_start_error(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
         """Build the error for a start that the backend does not support, on one form or (form="") on any."""
-        where, others = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
+        where = f" on the {form} form" if form else ""
+        others = "these can" if any_qp else "on the dual form these can"
         return UnsupportedError(
             f"{self.name}{where} cannot begin at a given point; {others}: {self.list_alternatives('start', any_qp)}"
         )

@@ -171,7 +171,8 @@ class Compiled(ABC):
             return solution
         status, solver = solution.reported, solution.solver
         if status in (Status.OPTIMAL, Status.INACCURATE):
-            status, solver = Status.NUMERICAL_ERROR, solver._replace(status=NOT_FINITE)
+            status = Status.NUMERICAL_ERROR
+            solver = solver._replace(status=NOT_FINITE)
         return QPSolution(self.qp, status, solver, iterations=solution.iterations)
 
     def _describe_solver(self, raw: str) -> Solver:

@@ -30,6 +30,7 @@ def solve_dual_directly(backend: Any, svm: SVMDual, limits: Limits, options: Map
     if not all(np.isfinite(vector).all() for vector in vectors):
         solution.alpha = solution.w = None
         if solution.reported in (Status.OPTIMAL, Status.INACCURATE):
-            solution.reported, solution.solver = Status.NUMERICAL_ERROR, solution.solver._replace(status=NOT_FINITE)
+            solution.solver = solution.solver._replace(status=NOT_FINITE)
+            solution.reported = Status.NUMERICAL_ERROR
     solution.solve_time = time.perf_counter() - start_time
     return solution

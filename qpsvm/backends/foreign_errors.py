@@ -59,7 +59,10 @@ def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Calla
             raise
         shown_types = (int, float, str)  # the text of other values is long and uninformative
         settings = ", ".join(f"{k}={v!r}" if isinstance(v, shown_types) else k for k, v in options.items())
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if str(error).strip():
+            reason = str(error).strip().splitlines()[0]
+        else:
+            reason = type(error).__name__
         raise ParameterError(f"{solver} refused its settings {settings}: {reason}") from error
     except MemoryError as error:
         if isinstance(error, TooLargeError):  # translated already

@@ -17,11 +17,14 @@ def measure_size(problem: Problem, form: Form = "dual") -> Size:
 
     form: It matters only for machines that learn several classes in one program.
     """
-    svm, has_feature_map = problem._dual_structure, isinstance(problem.kernel, FeatureMap)
+    svm = problem._dual_structure
+    has_feature_map = isinstance(problem.kernel, FeatureMap)
     if svm.classes is not None:
         return _measure_all_in_one(problem, svm.classes, form)
     X = problem.space.samples if has_feature_map else problem.samples
-    n, entries, samples = len(problem._active_target), X.entries, 0
+    n = len(problem._active_target)
+    entries = X.entries
+    samples = 0
     n_all, d = problem.space.samples.shape if has_feature_map else problem.X.shape
     if svm.mix is not None:  # each row combines several samples, and has the entries of all of them
         n, samples = svm.mix.shape

@@ -45,15 +45,25 @@ def describe_statement(statement: Statement) -> str:
     C = svm.upper[0]
     level = svm.common_level
     samples = f"{svm.gram.shape[0]} samples"
-    bound = f", C = {C:.6g}" if np.isfinite(C) and _is_constant(svm.upper, float(C)) else ""
+    if np.isfinite(C) and _is_constant(svm.upper, float(C)):
+        bound = f", C = {C:.6g}"
+    else:
+        bound = ""
     if svm.is_two_sided:
         width = -0.5 * (svm.level[: svm.n] + svm.level[svm.n :])
-        tube = f", ε = {width[0]:.6g}" if np.ptp(width) <= ROUNDED * (1.0 + np.abs(svm.level).max()) else ""
+        if np.ptp(width) <= ROUNDED * (1.0 + np.abs(svm.level).max()):
+            tube = f", ε = {width[0]:.6g}"
+        else:
+            tube = ""
         return f"an epsilon-SVR of {samples}{bound}{tube}"
     if level == 1.0:
-        return f"a hard margin of {samples}" if svm.is_hard else f"a C-SVM of {samples}{bound}"
+        if svm.is_hard:
+            return f"a hard margin of {samples}"
+        return f"a C-SVM of {samples}{bound}"
     if level == 0.0:
-        return f"a nu-SVM of {samples}" if len(svm.groups) > 1 else f"a one-class machine of {samples}"
+        if len(svm.groups) > 1:
+            return f"a nu-SVM of {samples}"
+        return f"a one-class machine of {samples}"
     return f"a machine of {samples}"
 
 
@@ -73,7 +83,8 @@ def _find_statement(qp: QP, name: str) -> Statement | None:
 
 def _recognise_two_class(qp: QP, rows: list[FloatArray], name: str) -> Statement | None:
     """Recognise a C-SVM or ν-SVM by (READ.1), given the rows of A; None if it is neither. Raises UnsupportedError."""
-    label_row, label_scale = (rows[0] if rows else None), _find_label_scale(qp.P)
+    label_row = rows[0] if rows else None
+    label_scale = _find_label_scale(qp.P)
     if label_row is None and label_scale is None:
         return None
     y, sigma, k = _extract_labels(label_row, label_scale, name)
@@ -116,7 +127,8 @@ def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
     """Recognise a one-class machine by (READ.1); None if the QP is not its dual."""
     if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
         return None
-    k, zeros = float(row[0]), repeat_value(0.0, qp.n)
+    k = float(row[0])
+    zeros = repeat_value(0.0, qp.n)
     groups = (DualGroup("total", "b", repeat_value(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
     svm = SVMDual(P, repeat_value(1.0, qp.n), level=zeros, upper=qp.bounds[1], curvature=zeros, groups=groups)
     return Statement(svm, rows={"total": k})
@@ -125,7 +137,8 @@ def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
 def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
     """Recognise a regression by (READ.2); None if the QP is not its dual."""
     n, remainder = divmod(qp.n, 2)
-    K, ub = P.matrix[:n, :n], qp.bounds[1]
+    K = P.matrix[:n, :n]
+    ub = qp.bounds[1]
     if remainder or qp.b is None or qp.b[0] or not row[0]:
         return None
     sign = np.repeat([1.0, -1.0], n)

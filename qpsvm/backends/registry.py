@@ -210,7 +210,9 @@ def _build_backend(name: str, solver: Any, sparse: bool) -> Backend:
         raise errors.ParameterTypeError(f"{solver!r} is registered already; its name is {solver.name!r}")
     if sparse and not isinstance(backend, FunctionBackend):
         raise errors.ParameterTypeError("sparse=True is for functions: a Backend makes its own matrices in compile")
-    backend.name, backend.is_external, backend._all_backends = name, True, _iter_loaded_backends
+    backend.name = name
+    backend.is_external = True
+    backend._all_backends = _iter_loaded_backends
     return backend
 
 
@@ -361,7 +363,10 @@ def _remove(name: str, expected: Backend | None = None) -> None:
         if expected is not None and EXTERNAL_BACKENDS.get(name) is not expected:
             return
         if name not in EXTERNAL_BACKENDS:
-            nearest = errors.describe_nearest(name, EXTERNAL_BACKENDS) if EXTERNAL_BACKENDS else "none is"
+            if EXTERNAL_BACKENDS:
+                nearest = errors.describe_nearest(name, EXTERNAL_BACKENDS)
+            else:
+                nearest = "none is"
             built_in_note = "; those of this library stay" if name in names() else ""
             raise errors.UnknownOptionError(
                 f"no backend is registered as {format_value(name)}{built_in_note}; {nearest}"

@@ -42,7 +42,9 @@ class Size(NamedTuple):
     def gram_seconds(self) -> float:
         """Estimated seconds for all kernel values; 0 for a linear machine, which needs no Gram matrix."""
         n = self.samples or self.rows
-        return 0.0 if self.is_linear else estimate_kernel_seconds(n * n, self.features)
+        if self.is_linear:
+            return 0.0
+        return estimate_kernel_seconds(n * n, self.features)
 
 
 class Memory(NamedTuple):
@@ -59,7 +61,8 @@ class Memory(NamedTuple):
 
     def bound_bytes(self, size: Size, form: Form) -> float:
         """Bound the bytes that it allocates in addition to those already in use."""
-        n, matrices = size.rows, self.dual if form == "dual" else self.primal
+        n = size.rows
+        matrices = self.dual if form == "dual" else self.primal
         if self.uses_rows(size, form):
             return 8.0 * (self.copies * (size.entries + n) + min(n, size.features) ** 2)
         if size.samples and form == "primal":  # in the coordinates L of K = LLᵀ, (samples, samples)

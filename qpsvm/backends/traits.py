@@ -139,7 +139,9 @@ def _classify_equalities(svm: SVMDual) -> str:
             return "balance"
         return "sum" if _is_constant(groups[0].column, svm.sign) else "one row"
     totals = [group for group in groups if group.total != 0.0 and _is_constant(group.column)]
-    return "balance and total" if len(balances) == len(totals) == 1 and len(groups) == 2 else "other rows"
+    if len(balances) == len(totals) == 1 and len(groups) == 2:
+        return "balance and total"
+    return "other rows"
 
 
 def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:

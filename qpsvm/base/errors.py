@@ -330,7 +330,10 @@ class NonConvexError(QPSVMError, ValueError):
     def __init__(self, direction: FloatArray, curvature: float) -> None:
         self.direction, self.curvature = direction, curvature
         places = [k for k, value in enumerate(direction.tolist()) if value]
-        where = f"P[{places[0]}, {places[0]}] is negative" if len(places) == 1 else f"which has {len(places)} entries"
+        if len(places) == 1:
+            where = f"P[{places[0]}, {places[0]}] is negative"
+        else:
+            where = f"which has {len(places)} entries"
         super().__init__(
             f"the QP is not convex: dᵀPd = {curvature:.6g} for the direction d in .direction, {where}. Minima of such "
             "a QP may be local ones, and no multipliers bound it: check the sign of P (a maximum of xᵀPx is no "
@@ -391,7 +394,10 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     def __init__(self, u: FloatArray, v: FloatArray, distance: float, separable: bool | None = None) -> None:
         self.u, self.v, self.distance, self.separable = u, v, distance, separable
         narrow = "the classes can be separated, but by a margin too narrow for doubles"
-        known = narrow if separable else "whether the classes can be separated is not decided"
+        if separable:
+            known = narrow
+        else:
+            known = "whether the classes can be separated is not decided"
         super().__init__(
             f"{known}: their hulls come as near as {distance:.1e} of the data's size (the weights of these points are "
             "in .u and .v), where rounding hides which side a sample is on; .verify() says what is proven. Use CSVM, "

@@ -97,7 +97,10 @@ def explain_argument(owner: str, name: str, arguments: Mapping[str, Any], known:
     problem = f"{owner} has no argument {name!r}"
     if name in KERNEL_PARAMETERS:
         kernel = arguments.get("kernel", "rbf")
-        kernel_class = KERNEL_CLASSES.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
+        if isinstance(kernel, str):
+            kernel_class = KERNEL_CLASSES.get(kernel.lower(), "RBF")
+        else:
+            kernel_class = "RBF"
         values = ", ".join(f"{key}={arguments[key]!r}" for key in KERNEL_PARAMETERS if key in arguments)
         return f"{problem}: it is a parameter of the kernel, kernel=qpsvm.{kernel_class}({values})"
     if name in ARGUMENT_HINTS:
@@ -110,4 +113,6 @@ def explain_module_attribute(name: str) -> str:
     """Return a hint on an attribute that the package does not have, to append to the message; "" if there is none."""
     if name in ESTIMATORS:
         return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
-    return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""
+    if name in ("fit", "svm"):
+        return ": state a problem and call qpsvm.solve(problem)"
+    return ""

@@ -49,10 +49,13 @@ class _RenamedModuleFinder(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         del path, target
-        return ModuleSpec(fullname, self) if fullname.startswith("qpsvm.") and _find_new_name(fullname) else None
+        if fullname.startswith("qpsvm.") and _find_new_name(fullname):
+            return ModuleSpec(fullname, self)
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
-        old, now = module.__name__, _find_new_name(module.__name__)
+        old = module.__name__
+        now = _find_new_name(module.__name__)
         assert now is not None
         if not old.startswith(SILENT_NAMES):
             warnings.warn(f"{old} is called {now} now", DeprecationWarning, stacklevel=2)

@@ -81,9 +81,14 @@ class Accuracy:
         if not space.is_plain or not isinstance(kernel, BOUNDED_KERNELS):
             # ρ² is the largest entry of all matrices that a centred or shifted matrix is computed from
             largest = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
-            original = self._bound_kernel_norms(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
+            if isinstance(kernel, (Polynomial, Sigmoid)):
+                original = self._bound_kernel_norms(kernel).max() ** 2
+            else:
+                original = 0.0
             return np.full(space.n, math.sqrt(max(largest, space.largest, float(original))))
-        return repeat_value(1.0, space.n) if isinstance(kernel, RBF) else self._bound_kernel_norms(kernel)
+        if isinstance(kernel, RBF):
+            return repeat_value(1.0, space.n)
+        return self._bound_kernel_norms(kernel)
 
     def _bound_kernel_norms(self, kernel: Polynomial | Sigmoid) -> FloatArray:
         """Return upper bounds of all ρ_i of (ACC.1) for a kernel that is neither centred nor shifted: (n,)."""
@@ -103,14 +108,18 @@ class Accuracy:
         """Upper bound of every ρ_i."""
         if self._all_norms is not None:
             common = find_common_value(self._all_norms)
-            return float(self._all_norms.max(initial=0.0)) if common is None else common
+            if common is None:
+                return float(self._all_norms.max(initial=0.0))
+            return common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))  # √Σ‖z_i‖²
 
     @property
     def root_square_sum(self) -> float:
         """Upper bound of √Σρ_i²."""
-        return self.max_norm if self._all_norms is None else bound_norm(self._all_norms)
+        if self._all_norms is None:
+            return self.max_norm
+        return bound_norm(self._all_norms)
 
     def bound_norms(self, rows: IntArray | slice) -> FloatArray:
         """Return the upper bounds ρ_i of some rows: (r,)."""
@@ -124,7 +133,9 @@ class Accuracy:
     @cached
     def epsilon(self) -> float:
         """ε, the bound of the error of a kernel value in units of ρ_i ρ_j."""
-        space, kernel, d = self.space, self.space.kernel, self._max_terms
+        space = self.space
+        kernel = self.space.kernel
+        d = self._max_terms
         if not space.is_plain:  # eigenvalues and means of the whole matrix have n roundings each
             return 8.0 * gamma(space.n + d) + space.asymmetry
         if isinstance(kernel, RBF):
@@ -133,7 +144,9 @@ class Accuracy:
             degree = float(getattr(kernel, "degree", 1.0))
             error_near_zero = gamma(d + 4) ** degree if degree < 1.0 else 0.0
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + error_near_zero
-        return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
+        if isinstance(space.gram, KernelGram):
+            return space.gram.blocks.asymmetry
+        return 0.0
 
     def _bound_rbf_error(self, kernel: RBF) -> float:
         """Return ε of the RBF kernel, (ACC.3) to (ACC.5)."""

@@ -172,7 +172,9 @@ class Certificate:
     @property
     def rounding(self) -> float:
         """Part of `gap` that only bounds rounding errors; 0 if these were not bounded."""
-        return max(self.gap - self.measured_gap, 0.0) if math.isfinite(self.gap) and self.measured_gap >= 0.0 else 0.0
+        if math.isfinite(self.gap) and self.measured_gap >= 0.0:
+            return max(self.gap - self.measured_gap, 0.0)
+        return 0.0
 
     def __repr__(self) -> str:
         hidden = ("intervals", "kind", "evaluated")
@@ -230,7 +232,9 @@ class Certificate:
     def gradient(self) -> FloatArray:
         """Gradient δα − t of the dual's Lagrangian, (m,); at an optimum ≥ 0 if α = 0, 0 if α is free, ≤ 0 if α = U."""
         violation = self.violation
-        return self.svm.curvature * self.alpha - violation if self.svm.has_curvature else -violation
+        if self.svm.has_curvature:
+            return self.svm.curvature * self.alpha - violation
+        return -violation
 
     @property
     def terms(self) -> FloatArray:
@@ -252,7 +256,9 @@ class GapParts:
         """Upper bound of the relative gap; infinite if nothing is proven."""
         if not self.difference > 0.0:
             return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
-        return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
+        if self.size > 0.0 and math.isfinite(self.difference):
+            return self.difference / self.size
+        return math.inf
 
 
 def compute_gap_terms(
@@ -275,16 +281,19 @@ def sum_gap_terms(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, marg
     arithmetic. Hard rows count as satisfied; callers check that.
     """
     terms, losses = 0.0, 0.0
-    values, common = svm.at_rows(u), find_common_value(margin)
+    values = svm.at_rows(u)
+    common = find_common_value(margin)
     if svm.block > 1:
-        t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
+        t = margin - svm.sign * (values + b)
+        upper, curvature = svm.upper, svm.curvature
         terms = float(compute_block_terms(alpha, t, upper, curvature, svm.block).sum())
         T = find_block_maximum(t, svm.block)
         return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     only_hinges = svm.hard_rows is None and not svm.has_curvature
     for start in range(0, len(alpha), ROWS_AT_A_TIME):
         part = slice(start, start + ROWS_AT_A_TIME)
-        a, U = alpha[part], svm.upper[part]
+        a = alpha[part]
+        U = svm.upper[part]
         t = values[part] + b
         t *= svm.sign[part]
         np.subtract(margin[part] if common is None else common, t, out=t)

@@ -120,7 +120,8 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     """
     beta = svm.beta(alpha)
     half_norm, points = levels.find_primal_points(space, beta, None)
-    point, dual = next(points), _build_dual_point(svm, alpha, beta, half_norm)
+    point = next(points)
+    dual = _build_dual_point(svm, alpha, beta, half_norm)
     best = EvaluatedMultipliers({}, {}, 0.0, 0.0)
     if svm.is_hard and svm.intercept is not None:
         b = find_middle_intercept(svm, point.u)
@@ -140,7 +141,8 @@ def _find_candidates(
 ) -> tuple[DualPoint, Iterator[PrimalPoint]]:
     """Repair α (m,), and return it with the candidates for w; w itself in any case if `requires_w`."""
     a = make_feasible(svm, alpha)
-    beta, repair_change = svm.beta(a), None
+    beta = svm.beta(a)
+    repair_change = None
     if w is None and space.is_linear and np.isfinite(a).all():
         repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
     half_norm, points = levels.find_primal_points(space, beta, w, requires_w, repair_change)
@@ -153,10 +155,12 @@ def _find_scaled_candidates(
     """Return α and the candidates for w of a hard margin, both times the best t, (SCALE.2)."""
     a = make_feasible(svm, alpha)
     scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
-    a, w = normalise_direction(svm, a), w / scale if w is not None and space.is_linear else None
+    a = normalise_direction(svm, a)
+    w = w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)
     half_norm, points = levels.find_primal_points(space, beta, w, requires_w)
-    norm2, total = 2.0 * half_norm, float(svm.level @ a)
+    norm2 = 2.0 * half_norm
+    total = float(svm.level @ a)
     t = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0
     return _build_dual_point(svm, a * t, beta * t, half_norm * t * t), map(partial(PrimalPoint.scale, factor=t), points)
 
@@ -207,7 +211,8 @@ def _build_useless_candidate(svm: SVMDual, point: PrimalPoint) -> PrimalCandidat
 
 def scale_to_level(svm: SVMDual, dual: DualPoint, point: PrimalPoint, reach: float) -> PrimalCandidate:
     """Scale a point of a hard margin by 1/reach, so that its closest rows are exactly at their level, (SCALE.1)."""
-    u, b = point.u / reach, find_middle_intercept(svm, point.u) / reach  # (SCALE.1), (HARD.14)
+    u = point.u / reach  # (SCALE.1)
+    b = find_middle_intercept(svm, point.u) / reach  # (SCALE.1), (HARD.14)
     multipliers = {group.multiplier: b for group in svm.groups}
     sums = sum_gap_terms(svm, dual.alpha, u, b, svm.level)
     scaled = EvaluatedMultipliers(multipliers, dict.fromkeys(multipliers, (b, b)), *sums)
@@ -234,7 +239,8 @@ def _find_largest_violation(svm: SVMDual, u: FloatArray, multipliers: Mapping[st
     if svm.classes is not None:
         return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / float(svm.common_level or 1.0)
     b = svm.b(multipliers)
-    values, plus = svm.at_rows(u), svm.sign > 0
+    values = svm.at_rows(u)
+    plus = svm.sign > 0
     inner = min(
         float(np.min(values, where=plus, initial=np.inf)) + b,
         -float(np.max(values, where=~plus, initial=-np.inf)) - b,
@@ -288,7 +294,10 @@ def find_best_multipliers(
     if None in averages or svm.hard_rows is not None:
         best = evaluate(middles)
     else:
-        size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
+        if svm.is_homogeneous:
+            size = 2.0 * point.half_norm
+        else:
+            size = abs(float(svm.level @ a))
         best = _prefer_averages(cast("list[float]", averages), middles, evaluate, compute_cost, size)
     if svm.penalised_groups and not bool(a.any()):  # for α = 0 the multiplier is 0, (LEVEL.2) finds it up to rounding
         zero = evaluate([0.0] * len(middles))
@@ -307,7 +316,9 @@ def _prefer_averages(
     if is_as_good(cost, 0.0, size):  # 0 is a lower bound for any μ
         return average
     minimiser = evaluate(minimisers)
-    return average if is_as_good(cost, compute_cost(minimiser), size) else minimiser
+    if is_as_good(cost, compute_cost(minimiser), size):
+        return average
+    return minimiser
 
 
 def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> EvaluatedMultipliers:
@@ -354,7 +365,8 @@ def _find_intervals(
 ) -> Intervals:
     """Return the interval of equally good values of each multiplier μ, from those of θ."""
     if len(part_intervals) == 1:
-        (low, high), name = part_intervals[0], svm.groups[0].multiplier
+        low, high = part_intervals[0]
+        name = svm.groups[0].multiplier
         return {name: (float(min(low, multipliers[name])), float(max(high, multipliers[name])))}
     intervals = {}
     for group, inverse in zip(svm.groups, svm.inverse_mixing, strict=True):
@@ -374,8 +386,10 @@ def _find_intervals(
 
 def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best: PrimalCandidate) -> Certificate:
     """Build the certificate of the best candidate, in the caller's coordinates."""
-    point, factor = best.point, 1.0 + best.growth
-    b, dual_cost = svm.b(best.multipliers), dual.cost + dual.penalties
+    point = best.point
+    factor = 1.0 + best.growth
+    b = svm.b(best.multipliers)
+    dual_cost = dual.cost + dual.penalties
     coef = dual.beta if point.coef is None else point.coef
     changed: dict[str, Any]
     if svm.classes is None:
@@ -384,12 +398,18 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
         changed = {"multipliers": margin_multipliers, "margin": svm.margin(best.multipliers)}
     else:
         plane, changed = build_plane(space, svm, coef, point.w, b, best.multipliers, factor)
-    yf = svm.at_rows(point.u) * factor if best.growth or not svm.has_one_row_per_sample else point.u
+    if best.growth or not svm.has_one_row_per_sample:
+        yf = svm.at_rows(point.u) * factor
+    else:
+        yf = point.u
     yf += plane.centred_b
     yf *= svm.sign
     shift = plane.b - b
     intervals = dict(best.intervals)
-    low, high = (b, b) if svm.intercept is None else intervals.pop(svm.intercept.multiplier, (-np.inf, np.inf))
+    if svm.intercept is None:
+        low, high = b, b
+    else:
+        low, high = intervals.pop(svm.intercept.multiplier, (-np.inf, np.inf))
     # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; with ℓ = 0 nothing cancels
     dual_value = -dual_cost if svm.is_homogeneous else best.primal - best.difference
     if not math.isfinite(best.primal):

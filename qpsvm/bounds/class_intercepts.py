@@ -56,9 +56,11 @@ def find_class_intercepts(
     """Return b (k,) for α (m,) and ⟨w_c, φ(x_i)⟩ (k n,): that of α if it is penalised, else the best one found."""
     if dual.intercept != "free":
         return dual.extract_intercepts(slopes)
-    a, values = dual.unflatten_alpha(alpha), u.reshape(dual.k, -1).T
+    a = dual.unflatten_alpha(alpha)
+    values = u.reshape(dual.k, -1).T
     b = fit_free_rows(dual, a, values)
-    loss, worth = _sum_losses(dual, values, b), dual.level * float(a.sum()) - half_norm
+    loss = _sum_losses(dual, values, b)
+    worth = dual.level * float(a.sum()) - half_norm
     if half_norm + loss - worth <= GOOD_GAP * abs(half_norm + loss):
         return b
     return improve_intercepts(dual, values, b, worth - half_norm)
@@ -69,7 +71,8 @@ def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Float
     C = dual.upper[:, None]
     positive = alpha > FREE_SHARE * C
     missing = dual.compute_shortfalls(u)
-    normal, right = np.zeros((dual.k, dual.k)), np.zeros(dual.k)
+    normal = np.zeros((dual.k, dual.k))
+    right = np.zeros(dual.k)
 
     def add_difference(i: IntArray, j: IntArray, differences: FloatArray) -> None:
         """Add the equations b_i − b_j = differences, (r,) each."""
@@ -99,9 +102,12 @@ def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Float
 
 def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_loss: float = 0.0) -> FloatArray:
     """Improve b (k,) by (JB.2) while Σ_i L_i is noticeably above `min_loss`: single classes first, then sets."""
-    best, loss, total_penalty = b, _sum_losses(dual, u, b), float(dual.upper.sum())
+    best = b
+    loss = _sum_losses(dual, u, b)
+    total_penalty = float(dual.upper.sum())
     for _ in range(MAX_SWEEPS):
-        b, previous_loss = best.copy(), loss
+        b = best.copy()
+        previous_loss = loss
         for single in np.eye(dual.k, dtype=bool):
             b += _minimise_along(dual, u, b, single) * single
         new_loss = _sum_losses(dual, u, b)
@@ -115,7 +121,8 @@ def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_los
             if not moving.any() or moving.all():
                 break
             b = best + _minimise_along(dual, u, best, moving) * moving
-            previous_loss, new_loss = loss, _sum_losses(dual, u, b)
+            previous_loss = loss
+            new_loss = _sum_losses(dual, u, b)
             if new_loss < previous_loss:
                 best, loss = b, new_loss
             if (
@@ -158,12 +165,17 @@ def _find_steepest_set(dual: AllInOneDual, u: FloatArray, b: FloatArray, tie_wid
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
     f = u + b
-    t, own_size = dual.compute_shortfalls(f), np.abs(f[np.arange(dual.n), dual.label])
+    t = dual.compute_shortfalls(f)
+    own_size = np.abs(f[np.arange(dual.n), dual.label])
     tie = np.maximum(TIE_ROUNDINGS * UNIT * (own_size[:, None] + np.abs(f) + dual.level), tie_width)
-    graph = _build_shared_graph(dual, t, tie) if dual.has_shared_slack else _build_pair_graph(dual, t, tie)
+    if dual.has_shared_slack:
+        graph = _build_shared_graph(dual, t, tie)
+    else:
+        graph = _build_pair_graph(dual, t, tie)
     if not graph.total:
         return np.zeros(dual.k, dtype=bool)
-    sink, source = graph.n_nodes, graph.n_nodes + 1
+    sink = graph.n_nodes
+    source = graph.n_nodes + 1
     class_edges = [
         (c, sink, cost) if cost > 0.0 else (source, c, -cost) for c, cost in enumerate(graph.single_costs.tolist())
     ]
@@ -181,7 +193,8 @@ def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _
 
     The set of classes that attain the largest shortfall of a sample is a node of its own.
     """
-    k, single_costs = dual.k, np.zeros(dual.k)
+    k = dual.k
+    single_costs = np.zeros(dual.k)
     is_tied = t >= t.max(axis=1)[:, None] - tie
     several = is_tied.sum(axis=1) > 1
     np.add.at(single_costs, t.argmax(axis=1)[~several], dual.upper[~several])
@@ -200,10 +213,13 @@ def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _
 
 def _build_pair_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _CutGraph:
     """Build the graph for one slack per row, given t and the widths of ties, (n, k) each: its nodes are the classes."""
-    k, single_costs, pair_costs = dual.k, np.zeros(dual.k), np.zeros((dual.k, dual.k))
+    k = dual.k
+    single_costs = np.zeros(dual.k)
+    pair_costs = np.zeros((dual.k, dual.k))
     t[dual.own_class_mask] = -math.inf
     C, own_class = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
-    is_violated, is_tied = t > tie, np.abs(t) <= tie
+    is_violated = t > tie
+    is_tied = np.abs(t) <= tie
     single_costs += (C * is_violated).sum(axis=0)
     np.add.at(single_costs, own_class[is_violated], -C[is_violated])
     np.add.at(pair_costs, (np.nonzero(is_tied)[1], own_class[is_tied]), C[is_tied])
@@ -213,15 +229,19 @@ def _build_pair_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _Cu
 
 def _minimise_along(dual: AllInOneDual, u: FloatArray, b: FloatArray, moving: NDArray[np.bool_]) -> float:
     """Return the minimiser θ of (JB.3) for a set of classes, a mask (k,), from the breakpoints of the loss."""
-    t, own_moves = dual.compute_shortfalls(u + b), moving[dual.label]
+    t = dual.compute_shortfalls(u + b)
+    own_moves = moving[dual.label]
     if dual.has_shared_slack:
         points = np.where(moving, -np.inf, t).max(axis=1) - np.where(moving, t, -np.inf).max(axis=1)
-        weights, falling = dual.upper, float(dual.upper[own_moves].sum())
+        weights = dual.upper
+        falling = float(dual.upper[own_moves].sum())
     else:
-        out, into = own_moves[:, None] & ~moving, ~own_moves[:, None] & moving
+        out = own_moves[:, None] & ~moving
+        into = ~own_moves[:, None] & moving
         C = np.broadcast_to(dual.upper[:, None], t.shape)
         points = np.concatenate([t[out], -t[into]])
-        weights, falling = np.concatenate([C[out], C[into]]), float(C[out].sum())
+        weights = np.concatenate([C[out], C[into]])
+        falling = float(C[out].sum())
     order = np.argsort(points)
     slopes = np.cumsum(weights[order]) - falling
     j = min(int(np.searchsorted(slopes, 0.0)), len(points) - 1)

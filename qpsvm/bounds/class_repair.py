@@ -96,7 +96,10 @@ def _unit(sums: FloatArray, free: bool) -> FloatArray:
 
 def _balance(A: Integers, max_units: Integers, dual: AllInOneDual) -> None:
     """Balance the flows of all classes in place, (JREPAIR.3)."""
-    full = (A.sum(axis=1) >= max_units)[:, None] if dual.has_shared_slack else max_units[:, None] <= A
+    if dual.has_shared_slack:
+        full = (A.sum(axis=1) >= max_units)[:, None]
+    else:
+        full = max_units[:, None] <= A
     for givers in (~full & (A > 0), A > 0):
         cancelled = _cancel_surplus(_flows(np.where(givers, A, 0), dual), _surplus(A, dual))
         for p, c in np.argwhere(cancelled):

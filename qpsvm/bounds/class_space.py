@@ -44,7 +44,9 @@ class ClassSpace(FeatureSpace):
 
     def __init__(self, base: FeatureSpace, k: int) -> None:
         super().__init__(base.kernel, base.samples, base.intercept, base.psd)
-        self.base, self.k, self.n = base, k, k * base.n
+        self.base = base
+        self.k = k
+        self.n = k * base.n
 
     def split_by_class(self, flat: FloatArray) -> FloatArray:
         """Reshape a flat array (k l,) to one row per class: (k, l)."""

@@ -68,7 +68,8 @@ class GapBounder:
         terms, rows, losses = self._bound_row_sums(point, alpha)
         difference = 0.5 * distance * distance + terms
         difference += UNDERFLOW if distance > 0.0 else 0.0
-        norm, penalties = self._bound_norm_below(point), 0.0
+        norm = self._bound_norm_below(point)
+        penalties = 0.0
         for group in self.svm.penalised_groups if is_feasible else ():
             error, mu = self.bound_multiplier_distance(point, alpha, group)
             difference += 0.5 * group.ridge * error * error  # ** may raise OverflowError
@@ -126,7 +127,9 @@ class GapBounder:
     def _find_alpha(self, point: Certificate) -> tuple[ExactAlpha, bool]:
         """Return the α̂ of `find_feasible` and True, or α and False if there is none."""
         repaired = self.find_feasible(point)
-        return (ExactAlpha(point.alpha, {}), False) if repaired is None else (repaired, True)
+        if repaired is None:
+            return ExactAlpha(point.alpha, {}), False
+        return repaired, True
 
     # --- t, with its radius ---
 
@@ -164,7 +167,10 @@ class GapBounder:
     @cached
     def _mix_factor(self) -> float:
         """Factor of κ for rows that combine up to k samples: a sum of k products adds γ_k, and κ ≥ γ₆‖w‖."""
-        k = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
+        if self.svm.mix is not None:
+            k = int(np.diff(self.svm.mix.indptr).max(initial=1))
+        else:
+            k = 0
         return 1.0 + (k + 3) / 6.0
 
     def row_sizes(self, rows: IntArray | slice) -> FloatArray:
@@ -245,9 +251,13 @@ class GapBounder:
         low = high = svm.curvature
         if svm.has_curvature:
             for _ in range(2):
-                low, high = np.nextafter(low, 0.0), np.nextafter(high, np.inf)
+                low = np.nextafter(low, 0.0)
+                high = np.nextafter(high, np.inf)
             low, high = (np.where(svm.curvature > 0.0, end, 0.0) for end in (low, high))
-        upper = svm.upper if svm.upper_radius is None else round_up_from(svm.upper, svm.upper_radius)
+        if svm.upper_radius is None:
+            upper = svm.upper
+        else:
+            upper = round_up_from(svm.upper, svm.upper_radius)
         return (svm.upper, upper), (low, high)
 
     # --- parts of the gap ---

@@ -53,8 +53,11 @@ class GapRefiner:
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
-        self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.gap_bounder, self._sharp_rows = GapBounder(accuracy, svm, equal), SharpRows(accuracy.space, svm)
+        self.accuracy = accuracy
+        self.svm = svm
+        self.space = accuracy.space
+        self.gap_bounder = GapBounder(accuracy, svm, equal)
+        self._sharp_rows = SharpRows(accuracy.space, svm)
         self._evaluator = SharpEvaluator(self.gap_bounder, self._sharp_rows)
         self._outward = OutwardPush(self.gap_bounder, self._evaluator)
         self._is_homogeneous = self.gap_bounder.is_homogeneous
@@ -128,14 +131,17 @@ class GapRefiner:
 
         Pairs are differences of samples that may be far from the origin, so that plain floats have too few digits.
         """
-        base, svm = self.gap_bounder.update_gap(certificate), self.svm
+        base = self.gap_bounder.update_gap(certificate)
+        svm = self.svm
         if svm.mix is None or svm.classes is not None or base.w is None:
             return base
         evaluated = self._evaluator.evaluate_rows(self._evaluator.refine_weights(base), np.arange(svm.m))
         if evaluated is None:
             return base
         exact = update_objectives(self.gap_bounder, self.gap_bounder.update_gap(evaluated))
-        return exact if svm.linear_constraints is None or exact.gap < base.gap else base
+        if svm.linear_constraints is None or exact.gap < base.gap:
+            return exact
+        return base
 
     def _push_and_refine(
         self, base: Certificate, tol: float, min_gap: float, has_time: Callable[[], bool]
@@ -214,7 +220,9 @@ class GapRefiner:
         if evaluated is None:
             return point
         evaluated = self.gap_bounder.update_gap(evaluated)
-        return update_objectives(self.gap_bounder, evaluated) if evaluated.gap <= point.gap else point
+        if evaluated.gap <= point.gap:
+            return update_objectives(self.gap_bounder, evaluated)
+        return point
 
     def _compute_norm_in_roundings(self, point: Certificate) -> float:
         """Return ‖w‖, in units of the rounding error that it has if w is 0."""
@@ -242,5 +250,8 @@ class GapRefiner:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
             excess = get_multiplier(point, group) - slope
             difference += 0.5 * group.ridge * excess * excess
-        size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
+        if math.isnan(point.size):
+            size = self.gap_bounder.bound_gap(point).size
+        else:
+            size = point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap

@@ -59,10 +59,15 @@ def _compute_reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
     with s < 0. Newton's method for fractional programs repeatedly moves to the pair that violates its levels most.
     """
     assert svm.hard_rows is not None
-    values, level, plus = svm.at_rows(u)[svm.hard_rows], svm.level[svm.hard_rows], svm.sign[svm.hard_rows] > 0
+    values = svm.at_rows(u)[svm.hard_rows]
+    level = svm.level[svm.hard_rows]
+    plus = svm.sign[svm.hard_rows] > 0
     if svm.intercept is None or svm.intercept.ridge:
         return float((np.where(plus, values, -values) / level).min())
-    upper, lower, upper_level, lower_level = values[plus], values[~plus], level[plus], level[~plus]
+    upper = values[plus]
+    lower = values[~plus]
+    upper_level = level[plus]
+    lower_level = level[~plus]
     reach = math.inf
     if len(upper) and len(lower):
         i = j = 0
@@ -74,7 +79,8 @@ def _compute_reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
 
 def _find_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:
     """Return the smallest u of the hard rows with s > 0, and the largest of those with s < 0."""
-    values, plus = svm.at_rows(u), svm.sign > 0
+    values = svm.at_rows(u)
+    plus = svm.sign > 0
     minus = ~plus
     if svm.hard_rows is not None and not svm.is_hard:
         plus, minus = plus & svm.hard_rows, minus & svm.hard_rows
@@ -117,13 +123,15 @@ def find_feasible_point(a: FloatArray, e: FloatArray, level: FloatArray) -> RowF
     k, r = a.shape
     unit = float(np.abs(level).max(initial=0.0)) or 1.0
     size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0
-    lhs, rhs = np.column_stack([a / size, e]), level / unit
+    lhs = np.column_stack([a / size, e])
+    rhs = level / unit
     free_bounds = [(None, None)] * (r + 1)
     # (ROOM.1) in the variables z, b and ε
     first = _solve_linear_program(
         np.append(np.zeros(r + 1), 1.0), np.column_stack([lhs, np.ones(k)]), rhs, [*free_bounds, (-1.0, None)]
     )
-    epsilon, z = float(first.x[-1]), first.x[:-1]
+    epsilon = float(first.x[-1])
+    z = first.x[:-1]
     no_rows = np.zeros(k, dtype=bool)
     if epsilon > ROUNDING:
         weights = np.maximum(-first.ineqlin.marginals, 0.0)

@@ -120,7 +120,8 @@ def find_minimisers(dual: SVMDual, part: DualPart, row_thetas: FloatArray) -> tu
 
 def average_free_rows(dual: SVMDual, part: DualPart, row_thetas: FloatArray, alpha: FloatArray) -> float | None:
     """Return the mean of (LEVEL.5) over the free rows of a part, given its θ_k (r,); None without free rows."""
-    a, upper = part.restrict(alpha), part.restrict(dual.upper)
+    a = part.restrict(alpha)
+    upper = part.restrict(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
@@ -151,7 +152,8 @@ def find_soft_minimisers(
     if part.rows is not None:  # all c = 1: for −θ, the weights have to reach the total e itself
         low, high = find_quantile_interval(-row_thetas, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    rising, common = column > 0, find_common_value(weights)
+    rising = column > 0
+    common = find_common_value(weights)
     quantile_level = sum_where(weights, rising) - part.total
     if part.ridge:
         crossing = find_crossing(row_thetas, weights, quantile_level, ridge=part.ridge)
@@ -190,7 +192,10 @@ class PiecewiseSlope:
         has_entry = column != 0.0
         if not has_entry.all():
             row_thetas, column, upper, curvature = (each[has_entry] for each in (row_thetas, column, upper, curvature))
-        self.row_thetas, self.column, self.upper, self.curvature = row_thetas, column, upper, curvature
+        self.row_thetas = row_thetas
+        self.column = column
+        self.upper = upper
+        self.curvature = curvature
         self.total, self.ridge = total, ridge
         jumps = curvature == 0.0
         self._jumps: NDArray[np.bool_] | None = jumps if jumps.any() else None
@@ -265,7 +270,8 @@ class PiecewiseSlope:
         with np.errstate(invalid="ignore"):
             ends = self.row_thetas - np.where(self.curvature > 0.0, self._thresholds, 0.0) / self.column
         knots = np.unique(np.concatenate([self.row_thetas, ends[np.isfinite(ends)]]))
-        low, high = -1, len(knots)  # bisection: h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        low = -1  # bisection: h′ < 0 to the right of this knot,
+        high = len(knots)  # and h′ ≥ 0 to the right of this one
         while high - low > 1:
             middle_knot = (low + high) // 2
             if self._evaluate_sign(float(knots[middle_knot])) >= 0.0:
@@ -277,7 +283,8 @@ class PiecewiseSlope:
         if high == len(knots):
             return self._extrapolate(float(knots[-1]), 1.0), False
         left_knot, right_knot = float(knots[low]), float(knots[high])
-        left_value, right_value = self._evaluate_sign(left_knot), self._evaluate_sign(right_knot, right=False)
+        left_value = self._evaluate_sign(left_knot)
+        right_value = self._evaluate_sign(right_knot, right=False)
         if right_value <= 0.0:
             return right_knot, False
         root = left_knot + (right_knot - left_knot) * (-left_value / (right_value - left_value))

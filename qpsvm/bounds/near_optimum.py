@@ -100,14 +100,16 @@ class NearOptimum:
     @cached
     def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
         """The free multipliers, and the interval of Δ of each, (OPTIMA.2); both empty if none can be bounded."""
-        program, parts = self.program, _separate_free_multipliers(self.program)
+        program = self.program
+        parts = _separate_free_multipliers(self.program)
         if parts is None:
             return [], []
         low, high = self.t[0] - self.row_radii, self.t[1] + self.row_radii
         intervals = []
         for part in parts:
             curvature, upper = ([end[part.rows] for end in ends.bounds] for ends in (program.curvature, program.upper))
-            t, c = (low[part.rows], high[part.rows]), part.column[part.rows]
+            t = low[part.rows], high[part.rows]
+            c = part.column[part.rows]
             first = ShiftBound(t, c, upper, curvature, part.total)
             last = ShiftBound(t, -c, upper, curvature, -part.total)
             intervals.append((first.bound_below(self._first_step), -last.bound_below(self._first_step)))
@@ -134,7 +136,9 @@ class NearOptimum:
         inverse = _invert_mixing(self.program, parts)[index]
         low = sum(min(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
         high = sum(max(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
-        return _widen(low, high) if not math.isnan(float(low) + float(high)) else LINE
+        if not math.isnan(float(low) + float(high)):
+            return _widen(low, high)
+        return LINE
 
     @property
     def in_ball(self) -> float:
@@ -295,11 +299,14 @@ class ShiftBound:
         if self._bound_slope(0.0) < 0.0:
             low, high = 0.0, step
             while not math.isinf(high) and self._bound_slope(high) < 0.0:
-                low, high = high, 4.0 * high
+                low = high
+                high = 4.0 * high
         else:
-            low, high = -step, 0.0
+            low = -step
+            high = 0.0
             while not math.isinf(low) and not self._bound_slope(low) < 0.0:
-                low, high = 4.0 * low, low
+                high = low
+                low = 4.0 * low
         return low, high
 
     def _bound_slope(self, shift: float) -> float:

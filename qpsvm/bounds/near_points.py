@@ -117,7 +117,8 @@ class NearFunction:
         diagonal: K(x, x) for a kernel matrix, (q,); else None.
         """
         if isinstance(model.kernel, FeatureMap) and model.w is not None:
-            samples, model = model.kernel.features(samples), model.linear_model
+            samples = model.kernel.features(samples)
+            model = model.linear_model
         with np.errstate(all="ignore"):
             f, rounding = enclose_decision_values(model, samples, diagonal)
             distances = bound_distances(model.kernel, self.origin, samples, diagonal)
@@ -165,7 +166,9 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     if isinstance(kernel, Linear):
         return _bound_lengths(X, origin)
     if isinstance(kernel, RBF):
-        return np.ones(X.shape[0]) if origin is None else _bound_rbf_distances(kernel, X, origin)
+        if origin is None:
+            return np.ones(X.shape[0])
+        return _bound_rbf_distances(kernel, X, origin)
     if isinstance(kernel, (Polynomial, Sigmoid)):
         return np.asarray(build_space_of_samples(kernel, X).kernel_values.sizes)
     return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW_ROUNDINGS
@@ -234,18 +237,28 @@ def _enclose_linear_values(X: Matrix, weights: FloatArray) -> tuple[FloatArray, 
 
 def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σ c_j K(x_j, x) for each column of coef (s, k), and its radius: (q, k) each."""
-    kernel, s, q = model.kernel, len(coef), X.shape[0]
+    kernel = model.kernel
+    s = len(coef)
+    q = X.shape[0]
     if not s:
         return np.zeros((q, coef.shape[1])), np.zeros((q, coef.shape[1]))
     if isinstance(kernel, (RBF, Polynomial, Sigmoid)):
-        is_sparse, S = sp.issparse(X), model.vectors
-        samples = sp.vstack([S, X], format="csr") if is_sparse else np.vstack([as_dense(S), X])
+        is_sparse = sp.issparse(X)
+        S = model.vectors
+        if is_sparse:
+            samples = sp.vstack([S, X], format="csr")
+        else:
+            samples = np.vstack([as_dense(S), X])
         space = build_space_of_samples(kernel, samples)
-        columns, zeros = np.vstack([coef, np.zeros((q, coef.shape[1]))]), np.zeros(s + q)
+        columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
+        zeros = np.zeros(s + q)
         values = [space.measure(Primal(None, c), c, zeros).values for c in np.ascontiguousarray(columns.T)]
         u, u_radius = _stack_columns(values)
         return u[s:], u_radius[s:]
-    K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
+    if isinstance(kernel, Precomputed):
+        K = as_dense(X)[:, model.vectors]
+    else:
+        K = kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
     return np.asarray(K @ coef), radius * FEW_ROUNDINGS
 

@@ -41,7 +41,10 @@ def update_objectives(gap_bounder: GapBounder, point: Certificate) -> Certificat
             0.5 * group.ridge * float(np.square(get_multiplier(point, group))) for group in svm.penalised_groups
         )
         primal += sum(group.total * get_multiplier(point, group) for group in svm.groups)
-    dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
+    if math.isfinite(point.gap):
+        dual = primal - point.gap * abs(primal)
+    else:
+        dual = point.dual / point.unit
     return point.replace(primal=point.unit * primal, dual=point.unit * dual)
 
 
@@ -50,7 +53,8 @@ def _update_homogeneous(gap_bounder: GapBounder, point: Certificate, half_norm: 
 
     In P, −νρ and the losses nearly cancel: their sum may be less than the rounding of either.
     """
-    svm, norm = gap_bounder.svm, math.sqrt(2.0 * max(half_norm, 0.0))
+    svm = gap_bounder.svm
+    norm = math.sqrt(2.0 * max(half_norm, 0.0))
     if svm.has_curvature or svm.penalised_groups or not (math.isfinite(point.gap) and norm > 0.0):
         return point
     t, radius = gap_bounder.enclose_violations(point, slice(None))
@@ -64,7 +68,10 @@ def _update_homogeneous(gap_bounder: GapBounder, point: Certificate, half_norm: 
     is_near = point.weight_distance <= NEAR_DISTANCE * norm
     if is_near and rounding < point.weight_distance * norm:
         return point.replace(primal=point.unit * primal, dual=point.unit * (primal - point.gap * half_norm))
-    lower = -0.5 * (norm + point.weight_distance) ** 2 if is_near else point.dual / point.unit
+    if is_near:
+        lower = -0.5 * (norm + point.weight_distance) ** 2
+    else:
+        lower = point.dual / point.unit
     return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
 
 
@@ -72,7 +79,9 @@ def _sum_losses(svm: SVMDual, t: FloatArray) -> float:
     """Return Σψ_k(t_k) for t (m,), as computed; 0 for hard rows."""
     upper, curvature = svm.upper, svm.curvature
     if svm.block > 1:
-        t, upper, curvature = find_block_maximum(t, svm.block), upper[:: svm.block], curvature[:: svm.block]
+        t = find_block_maximum(t, svm.block)
+        upper = upper[:: svm.block]
+        curvature = curvature[:: svm.block]
     elif svm.hard_rows is not None:
         t = np.where(svm.hard_rows, 0.0, t)
     if svm.is_bounded and not svm.has_curvature:

@@ -27,7 +27,9 @@ class OutwardPush:
     """Pushes points of one dual outwards."""
 
     def __init__(self, gap_bounder: GapBounder, evaluator: SharpEvaluator) -> None:
-        self.gap_bounder, self.evaluator, self.svm = gap_bounder, evaluator, gap_bounder.svm
+        self.gap_bounder = gap_bounder
+        self.evaluator = evaluator
+        self.svm = gap_bounder.svm
         self.space, self.is_homogeneous = gap_bounder.accuracy.space, gap_bounder.is_homogeneous
         svm = self.svm
         intercept, others = svm.intercept, svm.margin_groups
@@ -43,11 +45,16 @@ class OutwardPush:
 
     def push(self, point: Certificate) -> Certificate:
         """Return the point pushed outwards, with its gap, if that is smaller; else the point itself."""
-        pushed = None if point.contributing is None else self._move(point, point.contributing)
+        if point.contributing is None:
+            pushed = None
+        else:
+            pushed = self._move(point, point.contributing)
         if pushed is None:
             return point
         pushed = self.gap_bounder.update_gap(pushed)
-        return update_objectives(self.gap_bounder, pushed) if pushed.gap < point.gap else point
+        if pushed.gap < point.gap:
+            return update_objectives(self.gap_bounder, pushed)
+        return point
 
     def _move(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Return the moved point, given the rows that contribute to the gap; None if it has no suitable move."""
@@ -60,11 +67,14 @@ class OutwardPush:
             return self._widen_tube(point, rows)
         if self.is_homogeneous:
             return self._lower_rho(point, rows)
-        return self._scale_up(point, rows) if svm.is_scalable or svm.is_stretchable else None
+        if svm.is_scalable or svm.is_stretchable:
+            return self._scale_up(point, rows)
+        return None
 
     def _scale_up(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Scale (w, b) up."""
-        svm, level = self.svm, self.svm.level[rows]
+        svm = self.svm
+        level = self.svm.level[rows]
         t, r = self.gap_bounder.enclose_violations(point, rows)
         if point.evaluated is None:  # `rescale` will round yf again
             rounding = 4.0 * UNIT * (np.abs(t) + abs(point.centred_b) + np.abs(point.margin[rows]))
@@ -73,14 +83,20 @@ class OutwardPush:
         if not near.any():
             return None
         growth = float(((t + r) / (level - t - r))[near].max()) * FEW_ROUNDINGS  # s f is at least ℓ − t − r
-        b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
+        if point.intercepts is None:
+            b = abs(point.b)
+        else:
+            b = float(np.abs(point.intercepts).max())
         growth += UNIT * (4.0 + b)  # the scaled numbers are rounded
         u = svm.sign * point.yf - point.centred_b
         pushed = rescale(self.space, svm, point, u, point.w, point.centred_b, 1.0 + growth)
         if point.evaluated is None:
             return pushed
         # with a kernel, support vectors whose radius has grown are evaluated again too
-        support = svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
+        if point.w is None:
+            support = svm.at_rows(point.coef) != 0.0
+        else:
+            support = point.alpha < 0.0
         is_worse = point.evaluated.radius < self.gap_bounder.enclose_violations(pushed, slice(None))[1]
         rows = np.union1d(rows, np.flatnonzero(support & is_worse))
         return self.evaluator.evaluate_rows(pushed, rows) or pushed
@@ -108,7 +124,10 @@ class OutwardPush:
     def _raise_intercept(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Raise b."""
         is_ball = self.space.is_affine and point.w is not None  # of an SVDD, whose objective is of the size ½R²
-        scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.centred_b)
+        if is_ball:
+            scale = self.gap_bounder.compute_half_square(point)
+        else:
+            scale = abs(point.centred_b)
         step = self._find_step(point, rows, scale, abs(point.centred_b))
         if step is None:
             return None
@@ -116,7 +135,8 @@ class OutwardPush:
         raised = rescale(self.space, self.svm, point, u, point.w, point.centred_b + step, 1.0)
         if point.evaluated is None:
             return raised
-        (t, radius), step = point.evaluated, raised.centred_b - point.centred_b
+        t, radius = point.evaluated
+        step = raised.centred_b - point.centred_b
         radius = radius + point.centred_b_radius + raised.centred_b_radius + 2.0 * UNIT * (np.abs(t) + abs(step))
         return raised.replace(evaluated=EvaluatedViolations(t - step, radius))
 
@@ -125,7 +145,9 @@ class OutwardPush:
         name = self.svm.margin_groups[0].multiplier
         width = point.multipliers[name]
         step = self._find_step(point, rows, 0.0, np.abs(self.svm.level[rows]) + abs(width))
-        return None if step is None else shift_multiplier(self.svm, point, name, width + step)
+        if step is None:
+            return None
+        return shift_multiplier(self.svm, point, name, width + step)
 
     def _find_step(self, point: Certificate, rows: IntArray, scale: float, sizes: FloatArray | float) -> float | None:
         """Return the step of b, or of the tube, after which rows near their level are beyond it; None if none is near.

@@ -25,14 +25,19 @@ def rescale(
     Its gap and objectives are not updated.
     """
     b *= factor
-    total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
-    coef, coef_factor = (svm.beta(point.alpha) if point.sparse_coef is None else point.sparse_coef), total_factor
+    total_factor = point.factor * factor
+    norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
+    coef = svm.beta(point.alpha) if point.sparse_coef is None else point.sparse_coef
+    coef_factor = total_factor
     if point.w is not None:
-        distance, coef_factor = point.weight_distance + abs(factor - 1.0) * norm, factor
+        distance = point.weight_distance + abs(factor - 1.0) * norm
+        coef_factor = factor
     elif point.sparse_coef is not None:
-        distance, w = point.weight_distance + abs(factor - 1.0) * norm, None
+        distance = point.weight_distance + abs(factor - 1.0) * norm
+        w = None
     else:  # w = total_factor·w(α)
-        distance, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
+        distance = abs(1.0 - 1.0 / total_factor) * factor * norm
+        w = None
     multipliers = {name: factor * value for name, value in point.multipliers.items()}
     plane, class_parts = build_plane(space, svm, coef, w, b, multipliers, coef_factor)
     yf = svm.sign * (u * factor + plane.centred_b)
@@ -49,7 +54,8 @@ def rescale(
 def shift_multiplier(svm: SVMDual, point: Certificate, name: str, value: float) -> Certificate:
     """Return the point with another value of a multiplier that margins depend on, such as ρ or ε."""
     multipliers = {**point.multipliers, name: value}
-    margin, evaluated = svm.margin(multipliers), point.evaluated
+    margin = svm.margin(multipliers)
+    evaluated = point.evaluated
     if evaluated is not None:
         t = evaluated.t + (margin - point.margin)
         rounding = 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(t))

@@ -67,10 +67,12 @@ class Span:
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
         self.space, self.pivots, self.beta = space, pivots, beta
         accuracy = Accuracy(space)
-        self._tau, self._bound_norms = accuracy.bound_norms(pivots), accuracy.bound_norms
-        self._epsilon = (
-            self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
-        )
+        self._tau = accuracy.bound_norms(pivots)
+        self._bound_norms = accuracy.bound_norms
+        if self._by_differences:
+            self._epsilon = self._differences_epsilon(space.samples.longest_row)
+        else:
+            self._epsilon = accuracy.epsilon
         self._K = self._compute_values(pivots)
         self._factorise()
         self.nearest = np.zeros(len(pivots))
@@ -107,9 +109,13 @@ class Span:
         """Compute R of the numerically independent pivots, its inverse, and g of (SPAN.4)."""
         smallest_pivot = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
         factor, order, rank, _ = lapack.dpstrf(self._K, tol=smallest_pivot, lower=1)
-        q, self._independent = int(rank), order[: int(rank)] - 1
+        q = int(rank)
+        self._independent = order[: int(rank)] - 1
         self._R = np.asfortranarray(np.tril(factor[:q, :q]))
-        self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
+        if q:
+            self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0]))
+        else:
+            self._inverse = self._R
         tau = self._tau[self._independent]
         self._blocks = _column_blocks(q)
         self._block_gamma = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
@@ -140,7 +146,9 @@ class Span:
 
     def _add_rows(self, rows: IntArray) -> None:
         """Add the terms of some samples to the sums of (SPAN.2)."""
-        tau, size, weight = self._tau[self._independent], self._bound_norms(rows), np.abs(self.beta[rows])
+        tau = self._tau[self._independent]
+        size = self._bound_norms(rows)
+        weight = np.abs(self.beta[rows])
         k = self._compute_values(rows)[self._independent]
         L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
         A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
@@ -176,7 +184,8 @@ class Span:
 
 def _column_blocks(q: int) -> list[slice]:
     """Return the blocks B of (SPAN.5) of q columns."""
-    starts, width = [0], NARROWEST
+    starts = [0]
+    width = NARROWEST
     while starts[-1] < q:
         width = min(max(NARROWEST, starts[-1] // BLOCKS_A_WIDTH), WIDEST)
         starts.append(min(starts[-1] + width, q))
@@ -195,11 +204,14 @@ def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires
 
     requires_w: Whether this w is needed even if w(α) costs no more. If not, the result is None then.
     """
-    pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
+    pivots = np.flatnonzero(coef)
+    support = int(np.count_nonzero(beta))
     max_pivots = MAX_PIVOTS if requires_w else min(MAX_PIVOTS, MAX_SHARE * support)
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
-    return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
+    if (space.curvature(pivots) > 0.0).any():
+        return Span(space, beta, pivots)
+    return None
 
 
 def find_directly_measured_points(
@@ -211,13 +223,15 @@ def find_directly_measured_points(
     """
     dual_point, point = build_kernel_point(space, beta), build_kernel_point(space, coef)
     distance, radius = span.bound_distance(coef[span.pivots])
-    accuracy, rows = Accuracy(space), np.arange(space.n)
+    accuracy = Accuracy(space)
+    rows = np.arange(space.n)
     sizes = accuracy.bound_norms(rows)
     size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
     square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ dual_point.u), 0.0)
     upper_bound = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
     if upper_bound < distance + radius:
-        distance, radius = math.sqrt(square), (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
+        distance = math.sqrt(square)
+        radius = (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
     w = PrimalPoint(point.u, None, point.half_norm, coef=coef, distance=distance, distance_radius=radius)
     return dual_point.half_norm, iter([w])
 

@@ -232,10 +232,12 @@ def _fix_at_bounds(svm: SVMDual, solved: FloatArray, split: Split) -> Split | No
     """Return the split with the bounds that `solved` (m,) violates made active; None if it violates none."""
     below = solved < 0
     if svm.block == 1:
-        above, state_above = solved > svm.upper, BOUND
+        above = solved > svm.upper
+        state_above = BOUND
     else:
         is_overfull = sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block]
-        above, state_above = np.repeat(is_overfull, svm.block) & (split == FREE), FREE_IN_FULL
+        above = np.repeat(is_overfull, svm.block) & (split == FREE)
+        state_above = FREE_IN_FULL
     if not (below.any() or above.any()):
         return None
     return np.where(below, ZERO, np.where(above, state_above, split)).astype(np.int8)
@@ -317,10 +319,13 @@ def _solve_bordered(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, 
     scale = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), np.finfo(float).tiny)))
     A = Q * scale
     A *= scale[:, None]
-    B, rhs = scale[:, None] * E, scale * r
+    B = scale[:, None] * E
+    rhs = scale * r
     border_norms = np.linalg.norm(B, axis=0)  # scale the border, so that the scale of Q does not matter
     border_norms = np.where(border_norms > 0, border_norms, 1.0)
-    B, R, s = B / border_norms, R / border_norms**2, s / border_norms
+    B = B / border_norms
+    R = R / border_norms**2
+    s = s / border_norms
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
@@ -331,7 +336,10 @@ def _solve_bordered(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, 
         ridged = A.copy()
         ridged[np.diag_indices_from(ridged)] += RIDGE
         factor, info = lapack.dpotrf(ridged, lower=0, overwrite_a=1, clean=0)
-        step = _solve_by_schur(A, factor, B, R, rhs, s, REFINEMENTS) if info == 0 else None
+        if info == 0:
+            step = _solve_by_schur(A, factor, B, R, rhs, s, REFINEMENTS)
+        else:
+            step = None
     return None if step is None else scale * step
 
 

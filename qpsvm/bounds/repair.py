@@ -59,7 +59,8 @@ def make_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         return _remove_surplus(_repair_all_rows(dual, part, alpha), dual.upper, part, part.column)
     a = clip_to_box(alpha, dual.upper)
     for part in equalities:
-        upper, rows = part.restrict(dual.upper), part.row_indices
+        upper = part.restrict(dual.upper)
+        rows = part.row_indices
         projected = project_on_capped_simplex(alpha[rows], upper, part.total, a[rows])
         a[rows] = _remove_surplus(projected, upper, part)
     return a
@@ -70,7 +71,8 @@ def make_start_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     equalities = [part for part in dual.parts if not part.ridge]
     if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
         return make_feasible(dual, alpha)
-    column, clipped = equalities[0].column, clip_to_box(alpha, dual.upper)
+    column = equalities[0].column
+    clipped = clip_to_box(alpha, dual.upper)
     surplus = float(clipped @ column) - equalities[0].total
     decreasing = column * surplus > 0.0
     slack = np.where((clipped > 0.0) & (clipped < dual.upper), np.where(decreasing, clipped, dual.upper - clipped), 0.0)
@@ -111,9 +113,15 @@ def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass
     plus_sum = float(np.add.reduce(weighted, where=plus))
     minus_sum = -float(np.add.reduce(weighted, where=~plus))
     if plus_sum - mass > minus_sum:
-        heavy, light, target_sum, heavy_sum = plus, column < 0, minus_sum + mass, plus_sum
+        heavy = plus
+        light = column < 0
+        target_sum = minus_sum + mass
+        heavy_sum = plus_sum
     else:
-        heavy, light, target_sum, heavy_sum = column < 0, plus, plus_sum - mass, minus_sum
+        heavy = column < 0
+        light = plus
+        target_sum = plus_sum - mass
+        heavy_sum = minus_sum
     if target_sum >= 0.0 and heavy_sum > 0.0:
         np.multiply(clipped, target_sum / heavy_sum, out=clipped, where=heavy)
         return clipped
@@ -145,7 +153,9 @@ def project_on_capped_simplex(
     tau = _find_threshold(a, caps, mass)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
     snapped = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
-    return snapped if _has_sum(snapped, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
+    if _has_sum(snapped, mass):
+        return snapped
+    return _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
 
 
 def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
@@ -157,7 +167,8 @@ def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alph
     for part in dual.parts:
         if part.ridge:
             continue
-        column, constraint_sum = part.column[: machine.m], float(part.column[machine.m :] @ multipliers)
+        column = part.column[: machine.m]
+        constraint_sum = float(part.column[machine.m :] @ multipliers)
         with np.errstate(invalid="ignore"):  # 0 times ∞ occurs where the column is 0
             ends = [np.where(side * column > 0.0, machine.upper * column, 0.0).sum() for side in (1.0, -1.0)]
         max_sum, min_sum = map(float, ends)
@@ -172,7 +183,8 @@ def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alph
 
 def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Subtract the common part of the two rows of each sample from α (m,), (REPAIR.6); β does not change."""
-    a, n = clip_to_box(alpha, dual.upper), dual.n
+    a = clip_to_box(alpha, dual.upper)
+    n = dual.n
     common = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
     a[:n] -= common
     a[n:] -= common
@@ -219,7 +231,8 @@ def _remove_surplus(
         k = _find_carrier(a, free_upper, abs(surplus))
         if k < 0:
             break
-        sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
+        sign = 1.0 if column is None else float(column[rows[k]])
+        value = float(a[k])
         new_value = value - sign * surplus
         change = new_value - value
         remainder = sign * ((value - (new_value - change)) - (sign * surplus + change))  # (ROUND.2)
@@ -247,7 +260,8 @@ def _find_threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
     breaks = np.concatenate([a, ends])
     slopes = np.concatenate([np.ones(len(a)), -np.ones(len(ends))])
     order = np.argsort(-breaks, kind="stable")
-    breaks, slopes = breaks[order], np.cumsum(slopes[order])
+    breaks = breaks[order]
+    slopes = np.cumsum(slopes[order])
     values = np.concatenate([[0.0], np.cumsum(slopes[:-1] * -np.diff(breaks))])
     k = int(np.searchsorted(values, mass, side="right")) - 1
     slope = slopes[k]
@@ -265,7 +279,8 @@ def _snap_to_bounds(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     If a cap is so small that both apply, x stays.
     """
     rounding = ROUNDINGS * EPS * mass
-    at_zero, full = x <= rounding, x >= caps - rounding
+    at_zero = x <= rounding
+    full = x >= caps - rounding
     return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
 
 

@@ -96,7 +96,9 @@ class Restoration:
     """
 
     def __init__(self, gap_bounder: GapBounder) -> None:
-        self.gap_bounder, self.svm, self.space = gap_bounder, gap_bounder.svm, gap_bounder.accuracy.space
+        self.gap_bounder = gap_bounder
+        self.svm = gap_bounder.svm
+        self.space = gap_bounder.accuracy.space
         assert self.svm.linear_constraints is not None
         self.machine: SVMDual = self.svm.linear_constraints.unconstrained_dual
         hard = self.svm.hard_rows
@@ -138,7 +140,8 @@ class Restoration:
         for attempt in range(MAX_ROUNDS):
             is_simple = attempt < SIMPLE_ROUNDS
             if attempt == SIMPLE_ROUNDS:  # the projections begin at the first point again
-                point, mu = start, self._find_multipliers(dual, start)[0]
+                point = start
+                mu = self._find_multipliers(dual, start)[0]
             t, r = self._enclose_violations(dual, point, mu)
             violated = self._find_violated(t, r)
             if not violated.any():
@@ -172,7 +175,9 @@ class Restoration:
     def _is_equality(self) -> NDArray[np.bool_]:
         """Mask of the hard rows that can only hold as equalities: (k,)."""
         equal = self.gap_bounder.equal
-        return np.zeros(len(self.rows), dtype=bool) if equal is None else equal[self.rows]
+        if equal is None:
+            return np.zeros(len(self.rows), dtype=bool)
+        return equal[self.rows]
 
     def _find_violated(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the rows that may be violated: (k,)."""
@@ -201,7 +206,8 @@ class Restoration:
 
     def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[Multipliers]:
         """Return candidates for the machine alone: minimisers of its primal, and of the gap for the λ of this dual."""
-        machine, u = self.machine, point.u[: self.machine.n]
+        machine = self.machine
+        u = point.u[: self.machine.n]
         if machine.hard_rows is not None:
             return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
         alpha, constraint_multipliers = np.split(dual.alpha, [machine.m])
@@ -225,11 +231,14 @@ class Restoration:
         b = low + (high - low) / 2 if is_empty else min(max(mu["b"], low), high)
         first, last = intervals.get("b", (b, b))
         intervals["b"] = min(max(first, low), b), max(min(last, high), b)
-        return (mu, intervals) if b == mu["b"] else self._optimise_given_intercept(dual, point, b)
+        if b == mu["b"]:
+            return mu, intervals
+        return self._optimise_given_intercept(dual, point, b)
 
     def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> Multipliers:
         """Return b with the best other multipliers for it."""
-        machine, u = self.machine, point.u[: self.machine.n]
+        machine = self.machine
+        u = point.u[: self.machine.n]
         other_groups = tuple(group for group in machine.groups if group.multiplier != "b")
         if not other_groups or machine.hard_rows is not None:
             return {"b": b}, {"b": (b, b)}
@@ -267,7 +276,8 @@ class Restoration:
         r: FloatArray,
     ) -> tuple[PrimalPoint, dict[str, float]]:
         """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (HELD.2)."""
-        rows, column = self.rows[mask], self.column[self.rows[mask]]
+        rows = self.rows[mask]
+        column = self.column[self.rows[mask]]
         kappa = self.space.scale
         missing = t[mask] + np.where(self._is_equality[mask], 0.0, (INSIDE + 1.0) * r[mask])
         Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
@@ -364,7 +374,8 @@ class Restoration:
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], interior: InteriorPoint
     ) -> RestoredPoint | None:
         """Move a point towards an interior point until it satisfies all rows; None on failure."""
-        slack, target = np.maximum(interior.slack, 0.0), interior.point
+        slack = np.maximum(interior.slack, 0.0)
+        target = interior.point
         for _ in range(MAX_SHRINKS):
             t, r = self._enclose_violations(dual, point, mu)
             if not np.isfinite(t).all():
@@ -398,7 +409,9 @@ class Restoration:
                 zero = PrimalPoint(zeros, None, 0.0, coef=zeros.copy())
             return InteriorPoint(zero, 0.0, -level * (1.0 - 1e-15))
         feasibility = self.row_feasibility
-        return None if feasibility.farkas is not None else self._build_interior_point(feasibility)
+        if feasibility.farkas is not None:
+            return None
+        return self._build_interior_point(feasibility)
 
     def _build_interior_point(self, feasibility: RowFeasibility) -> InteriorPoint:
         """Build the interior point of the linear programs, corrected until it satisfies the equalities."""

@@ -28,7 +28,9 @@ class SharpEvaluator:
 
     def __init__(self, gap_bounder: GapBounder, sharp_rows: SharpRows) -> None:
         self.gap_bounder, self.sharp_rows = gap_bounder, sharp_rows
-        self.svm, self.accuracy, self.space = gap_bounder.svm, gap_bounder.accuracy, gap_bounder.accuracy.space
+        self.space = gap_bounder.accuracy.space
+        self.accuracy = gap_bounder.accuracy
+        self.svm = gap_bounder.svm
 
     def refine_radii(self, point: Certificate) -> Certificate:
         """Evaluate f of a kernel machine at the contributing rows with smaller radii, if that reduces the gap."""
@@ -49,11 +51,14 @@ class SharpEvaluator:
         The gap of a homogeneous dual, `GapBounder.is_homogeneous`, is relative to |D|, which contains ½‖w‖² = ½cᵀKc.
         Then f is evaluated at the support, the samples with c_i ≠ 0, too. Shapes: samples (k,).
         """
-        svm, support, half_norm = self.svm, point.coef.nonzero()[0], point.half_norm
+        svm = self.svm
+        support = point.coef.nonzero()[0]
+        half_norm = point.half_norm
         if self.gap_bounder.is_homogeneous:
             samples = np.union1d(samples, support)
         values = kernel_space.evaluate_kernel(point.coef, samples)
-        u, is_evaluated = np.zeros(svm.n), np.zeros(svm.n, dtype=bool)  # u = Kc
+        u = np.zeros(svm.n)  # u = Kc
+        is_evaluated = np.zeros(svm.n, dtype=bool)
         u[samples] = values.high
         is_evaluated[samples] = True
         radius = self.gap_bounder.bound_value_radii(point)
@@ -84,7 +89,9 @@ class SharpEvaluator:
         enclosure = self._enclose_a_priori(point)
         if self.svm.linear_constraints is not None:  # t of a linear constraint may be known exactly already
             is_sharper = value_radius < enclosure.radius[rows]
-            rows, values, value_radius = rows[is_sharper], values[is_sharper], value_radius[is_sharper]
+            rows = rows[is_sharper]
+            values = values[is_sharper]
+            value_radius = value_radius[is_sharper]
         rows_t = -self.svm.sign[rows] * values  # t = m − s f = −s(f − s m)
         return self._replace_violations(point, enclosure, rows, rows_t, value_radius)
 
@@ -134,11 +141,15 @@ class SharpEvaluator:
         after = before.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
         after = rescale(self.space, self.svm, after, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
         after = self.gap_bounder.update_gap(after)
-        return after if after.gap < self.gap_bounder.update_gap(before).gap else before
+        if after.gap < self.gap_bounder.update_gap(before).gap:
+            return after
+        return before
 
     def _evaluate_dual_weights(self, alpha: FloatArray) -> tuple[FloatArray, float] | None:
         """Return w(α), (d,), and a bound of the norm of its error; None if too expensive. Shapes: alpha (m,)."""
-        beta, rest, beta_radius = self.svm.beta(alpha), None, None
+        beta = self.svm.beta(alpha)
+        rest = None
+        beta_radius = None
         if self.svm.mix is not None:
             beta, rest, beta_radius = combine_beta(self.svm, alpha)
         sums = self.sharp_rows.sum_points(beta, rest)

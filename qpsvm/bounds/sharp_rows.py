@@ -49,7 +49,9 @@ class SharpRows:
     def points(self) -> Space | None:
         """The feature space in the form of a proof; None if its kernel values have no bounds."""
         space = self.space.base if isinstance(self.space, ClassSpace) else self.space
-        return LinearSpace(space.samples) if space.is_linear else build_kernel_space(space)
+        if space.is_linear:
+            return LinearSpace(space.samples)
+        return build_kernel_space(space)
 
     def evaluate(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
@@ -62,14 +64,16 @@ class SharpRows:
         if svm.mix is None:
             points, positions = np.unique(svm.find_samples(rows), return_inverse=True)
             entries: tuple[IntArray, ...] = np.arange(len(rows)), np.zeros(len(rows), dtype=np.intp)
-            factors, max_terms = np.ones(len(rows)), 1
+            factors = np.ones(len(rows))
+            max_terms = 1
         else:
             combinations = svm.mix[rows]
             points, positions = np.unique(combinations.indices, return_inverse=True)
             lengths = np.diff(combinations.indptr)
             row_of_entry = np.repeat(np.arange(len(rows)), lengths)
             entries = row_of_entry, np.arange(len(row_of_entry)) - np.repeat(combinations.indptr[:-1], lengths)
-            factors, max_terms = combinations.data, int(lengths.max(initial=0))
+            factors = combinations.data
+            max_terms = int(lengths.max(initial=0))
         is_affordable = len(rows) * (2 * max_terms + 2) <= MAX_DOUBLE_DOUBLE_PRODUCTS
         values = self._evaluate_points(points, coef, w) if is_affordable else None
         if values is None:
@@ -119,7 +123,8 @@ class SharpRows:
         d = len(centre)
         if 2 * len(rows) * d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
-        results, step = np.zeros((2, len(rows))), max(PRODUCTS_PER_STEP // (2 * d + 1), 1)
+        results = np.zeros((2, len(rows)))
+        step = max(PRODUCTS_PER_STEP // (2 * d + 1), 1)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             high, low = two_sum(as_dense(self.space.samples.take(rows[part])), -centre[None, :])
@@ -138,7 +143,8 @@ class SharpRows:
         rest: A part of β too small to be added to `beta` in floats; None if it is 0.
         """
         assert isinstance(self.points, LinearSpace)
-        n, classes = self.points.n, []
+        n = self.points.n
+        classes = []
         for start in range(0, len(beta), n):
             parts = []
             for vector in (beta,) if rest is None else (beta, rest):
@@ -157,7 +163,9 @@ class SharpRows:
         if self.points is None:
             return None
         values = self.points.refine_values(Primal(w, None if w is not None else coef), points.astype(np.intp))
-        return None if values is None else (values.high, values.low, values.radius)
+        if values is None:
+            return None
+        return values.high, values.low, values.radius
 
 
 def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:

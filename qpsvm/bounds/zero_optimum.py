@@ -48,7 +48,9 @@ class ZeroOptimum:
 
     def __init__(self, gap_bounder: GapBounder, sharp_rows: SharpRows) -> None:
         self.sharp_rows, self.proof_space = sharp_rows, sharp_rows.points
-        self.gap_bounder, self.accuracy, self.svm = gap_bounder, gap_bounder.accuracy, gap_bounder.svm
+        self.gap_bounder = gap_bounder
+        self.accuracy = gap_bounder.accuracy
+        self.svm = gap_bounder.svm
         self.space = self.accuracy.space
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
@@ -57,7 +59,8 @@ class ZeroOptimum:
             return self._find_zero_ball(point)
         if not self._can_vanish(point):
             return None
-        intercept, beta = self.svm.intercept, self.svm.beta(point.alpha)
+        intercept = self.svm.intercept
+        beta = self.svm.beta(point.alpha)
         is_balanced = intercept is not None and not intercept.total  # 1ᵀβ = 0
         norm = self._bound_by_equal_rows(beta) if is_balanced else None
         size = None if norm == 0.0 else self._bound_size(beta, is_balanced)
@@ -68,7 +71,8 @@ class ZeroOptimum:
             if norm is None:  # try an α nearby
                 point = point.replace(alpha=self._find_nearest_alpha(point))
                 beta = self.svm.beta(point.alpha)
-                norm, size = self._bound_norm(beta), self._bound_size(beta, is_balanced)
+                norm = self._bound_norm(beta)
+                size = self._bound_size(beta, is_balanced)
         if norm is None:
             return None
         gap = self._bound_relative_gap(norm, point, size)
@@ -102,10 +106,13 @@ class ZeroOptimum:
         if repaired is None:
             return math.inf
         change = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
-        norm = (norm + change * self.accuracy.max_norm) * FEW_ROUNDINGS if change else norm
+        if change:
+            norm = (norm + change * self.accuracy.max_norm) * FEW_ROUNDINGS
         if norm == 0.0:
             return 0.0
-        return (norm / size) ** 2 * FEW_ROUNDINGS if size is not None and norm < size else math.inf
+        if size is not None and norm < size:
+            return (norm / size) ** 2 * FEW_ROUNDINGS
+        return math.inf
 
     def _find_intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return the interval of all b optimal for w = 0: {0}, unless 1ᵀα is fixed to a positive total."""
@@ -119,13 +126,19 @@ class ZeroOptimum:
         if isinstance(self.space.kernel, Precomputed):  # a matrix K with all entries equal
             is_constant = bool((self.space.X[0, 0] == self.space.X).all())
         else:
-            dense = None if samples.entries > MAX_DOUBLE_DOUBLE_PRODUCTS else as_dense(samples.matrix())
+            if samples.entries > MAX_DOUBLE_DOUBLE_PRODUCTS:
+                dense = None
+            else:
+                dense = as_dense(samples.matrix())
             is_constant = dense is not None and _has_equal_rows(dense)
         if not is_constant or self.space.shift or not self.space.is_plain:
             return None
         level = float(self.svm.level.max(initial=-math.inf))
         yf = np.full(self.svm.m, level)
-        w = None if dense is None or point.w is None else self.space.to_row_weights(dense[:1][0])
+        if dense is None or point.w is None:
+            w = None
+        else:
+            w = self.space.to_row_weights(dense[:1][0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
         coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a convex combination of copies would be rounded
@@ -168,7 +181,8 @@ class ZeroOptimum:
             return None
         w, radii = sharp_w
         support = np.flatnonzero(beta)
-        rows, terms = self.space.samples.take(support), len(support)
+        rows = self.space.samples.take(support)
+        terms = len(support)
         if not sp.csr_array(rows).count_nonzero():  # w(α) is 0 without any rounding
             return 0.0
         if self.svm.intercept is None or self.svm.intercept.total:
@@ -201,19 +215,24 @@ class ZeroOptimum:
         step = np.linalg.lstsq(columns, -residual, rcond=None)[0]
         corrected = alpha.copy()
         corrected[free] += step
-        return make_feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
+        if bool(((corrected >= 0.0) & (corrected <= upper)).all()):
+            return make_feasible(self.svm, corrected)
+        return alpha
 
     def _bound_by_equal_rows(self, beta: FloatArray) -> float | None:
         """Return the bound of (VANISH.5) for β (n,); None if it exceeds the rounding of Σ |β_i| ‖φ(x_i)‖."""
         support = np.flatnonzero(beta)
         if not len(support):
             return 0.0
-        rows, beta_rows = self.space.samples.take(support), beta[support]  # rows of K for a precomputed kernel
+        rows = self.space.samples.take(support)  # rows of K for a precomputed kernel
+        beta_rows = beta[support]
         if rows.shape[0] * rows.shape[1] > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         if not self.space.is_plain or self.space.shift:  # equal samples cancel, whatever was done to K
             has_samples = not isinstance(self.space.kernel, Precomputed)
-            return 0.0 if has_samples and _has_equal_rows(as_dense(rows)) else None
+            if has_samples and _has_equal_rows(as_dense(rows)):
+                return 0.0
+            return None
         ties = find_ties(rows)
         assert ties is not None
         lengths = np.sqrt(self.space.curvature(support)[ties.first_rows])
@@ -221,10 +240,14 @@ class ZeroOptimum:
         sums = np.array([abs(math.fsum(group.tolist())) for group in groups])
         is_centre = support[ties.order] == int(np.abs(beta).argmax())
         centre = int(np.searchsorted(ties.starts, is_centre.argmax(), side="right")) - 1
-        sums[centre], lengths = 0.0, lengths + lengths[centre]
-        bound, size = float(sums @ lengths), float(ties.sum_groups(np.abs(beta_rows)) @ lengths)
+        sums[centre] = 0.0
+        lengths = lengths + lengths[centre]
+        bound = float(sums @ lengths)
+        size = float(ties.sum_groups(np.abs(beta_rows)) @ lengths)
         rounding = gamma(len(support) + 2)
-        return bound * (1.0 + rounding) * FEW_ROUNDINGS if bound <= rounding * size else None
+        if bound <= rounding * size:
+            return bound * (1.0 + rounding) * FEW_ROUNDINGS
+        return None
 
 
 def _bound_rounding(

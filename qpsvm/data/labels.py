@@ -60,7 +60,8 @@ def apply_class_weight(
         mass = np.bincount(codes, weights=weight, minlength=len(classes))
         factors: FloatArray = mass.sum() / (len(classes) * mass)
     elif isinstance(class_weight, Mapping):
-        factors, labels = np.ones(len(classes)), classes.tolist()
+        factors = np.ones(len(classes))
+        labels = classes.tolist()
         for label, factor in class_weight.items():
             if label not in labels:
                 text = ", ".join(map(format_value, labels))
@@ -172,7 +173,10 @@ def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -
     else:
         problem = f"missing ({label})"
     n_others = int(np.count_nonzero(bad)) - 1
-    others = f" (and of {n_others} further row{'s'[: n_others > 1]})" if n_others else ""
+    if n_others:
+        others = f" (and of {n_others} further row{'s'[: n_others > 1]})"
+    else:
+        others = ""
     raise DataError(
         f"{name}: the {what} of row {row}{others} is {problem}; drop such rows, or give them a {what} first"
     )

@@ -80,7 +80,10 @@ class TrainingSamples:
         storage = "sparse" if self.is_sparse else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            text = "" if self.target_range is None else "; target from {:g} to {:g}".format(*self.target_range)
+            if self.target_range is None:
+                text = ""
+            else:
+                text = "; target from {:g} to {:g}".format(*self.target_range)
             return f"X {n} × {d}, {storage}{text}"
         if len(self.classes) > 2:
             return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
@@ -132,7 +135,9 @@ class TrainingSamples:
     @property
     def entries(self) -> int:
         """Number of stored entries."""
-        return self.X.size if isinstance(self.X, np.ndarray) else as_row_source(self.X).entries
+        if isinstance(self.X, np.ndarray):
+            return self.X.size
+        return as_row_source(self.X).entries
 
     @property
     def active_features(self) -> Matrix | RowSource:

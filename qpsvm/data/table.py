@@ -132,7 +132,9 @@ class Table:
         )  # fmt: skip
         self.X: Matrix = found.X
         self.y: NDArray[Any] | None = found.y
-        self.groups, self.weights, self.dropped = found.groups, found.weights, found.dropped
+        self.groups = found.groups
+        self.weights = found.weights
+        self.dropped = found.dropped
         self.encoding: Encoding = found.encoding
         self._name = str(given.path if isinstance(given, Frame) else given)
         self._notes, self._column_summaries = found.notes, found.column_summaries
@@ -189,8 +191,13 @@ class Table:
             f"column {name!r} has categories not seen in training: {', '.join(map(repr, sorted(each.counts)))}"
             for name, each in found.unseen.items()
         )
-        table.X, table.y, table.groups, table.weights, table.dropped = found.X, found.y, found.groups, None, 0
-        table._name, table._notes = str(given.path if isinstance(given, Frame) else given), notes
+        table.X = found.X
+        table.y = found.y
+        table.groups = found.groups
+        table.weights = None
+        table.dropped = 0
+        table._name = str(given.path if isinstance(given, Frame) else given)
+        table._notes = notes
         return table
 
     def with_encoding(self, model: Any) -> Any:
@@ -229,7 +236,10 @@ class Table:
 
     def __str__(self) -> str:
         k, d = self.shape
-        left_out = f"; {self.dropped} rows with missing values left out" if self.dropped else ""
+        if self.dropped:
+            left_out = f"; {self.dropped} rows with missing values left out"
+        else:
+            left_out = ""
         notes = [f"  note: {note}" for note in self._notes]
         lines = [f"  {line}" for line in describe_columns(self._column_summaries)]
         return "\n".join([f"{self._name}: {k} rows x {d} features{left_out}", *notes, *lines])

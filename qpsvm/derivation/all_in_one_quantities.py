@@ -43,15 +43,22 @@ class AllInOneQuantities:
     """
 
     def __init__(self, problem: AllInOneProblem, result: SVMResult) -> None:
-        self.problem, self.result, self.dual = problem, result, problem._all_in_one_dual
+        self.problem = problem
+        self.result = result
+        self.dual = problem._all_in_one_dual
         dual, linear = self.dual, problem.space.is_linear
         is_b_in_dual = dual.intercept == "penalised"
-        self.is_linear, self.intercept_in_kernel = linear, problem.intercept == "penalised" and not is_b_in_dual
-        self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), np.asarray(result.b)
+        self.is_linear = linear
+        self.intercept_in_kernel = problem.intercept == "penalised" and not is_b_in_dual
+        self.label = dual.label
+        self.C = dual.upper
+        self.level = float(dual.level)
+        self.b = np.asarray(result.b)
         self.alpha: FloatArray = problem.samples.select_active(result.alpha)
-        self.used = (
-            np.where(dual.own_class_mask, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.has_shared_slack else self.alpha
-        )
+        if dual.has_shared_slack:
+            self.used = np.where(dual.own_class_mask, 0.0, self.alpha.sum(axis=1)[:, None])
+        else:
+            self.used = self.alpha
         self.beta = dual.compute_beta(self.alpha)
         self.beta_sums = np.asarray(self.beta.sum(axis=0))
         self.X: Any = problem.X if problem.samples.all_weights_positive else problem.X[problem.active_rows]
@@ -59,15 +66,25 @@ class AllInOneQuantities:
         self.u = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
         self.f_of_alpha = self.u if self.intercept_in_kernel else self.u + self.b
         products = (self.beta * self.u).sum(axis=0)
-        self.squares_of_alpha = products - self.beta_sums**2 if self.intercept_in_kernel else products
-        self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
+        if self.intercept_in_kernel:
+            self.squares_of_alpha = products - self.beta_sums**2
+        else:
+            self.squares_of_alpha = products
+        if linear:
+            self.squares = np.asarray((result.w**2).sum(axis=1))
+        else:
+            self.squares = self.squares_of_alpha
         self.half_norm_of_alpha = 0.5 * float(products.sum())
-        self.half_norm = 0.5 * float(self.squares.sum()) if linear else self.half_norm_of_alpha
+        if linear:
+            self.half_norm = 0.5 * float(self.squares.sum())
+        else:
+            self.half_norm = self.half_norm_of_alpha
         if is_b_in_dual:
             self.half_norm_of_alpha += 0.5 * float(self.beta_sums @ self.beta_sums)
             self.half_norm += 0.5 * float(self.b @ self.b)
         slack = np.maximum(self.shortfalls, 0.0)
-        slack = np.broadcast_to(slack.max(axis=1)[:, None], slack.shape) if dual.has_shared_slack else slack
+        if dual.has_shared_slack:
+            slack = np.broadcast_to(slack.max(axis=1)[:, None], slack.shape)
         self.xi = np.where(dual.own_class_mask, 0.0, slack)
         self.cost = float(dual.compute_losses(self.shortfalls).sum())
         self.primal = self.half_norm + self.cost
@@ -111,7 +128,8 @@ class AllInOneQuantities:
         """‖v‖² of a problem with two classes, where v = w_2 − w_1."""
         if self.is_linear:
             return float(np.square(self.result.w[1] - self.result.w[0]).sum())
-        beta, b = self.beta[:, 1] - self.beta[:, 0], self.beta_sums[1] - self.beta_sums[0]
+        beta = self.beta[:, 1] - self.beta[:, 0]
+        b = self.beta_sums[1] - self.beta_sums[0]
         square = float(beta @ (self.u[:, 1] - self.u[:, 0]))
         return square - float(b**2) if self.intercept_in_kernel else square
 
@@ -128,7 +146,9 @@ class AllInOneQuantities:
         if not place and count == len(self.dual.row_positions):
             sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)
             return f"sample {self.problem.active_rows[sample]} and the rival {classes[rival]!r}"
-        return f"class {classes[i]!r}" if place == "class" or (not place and count == self.dual.k) else f"place {i}"
+        if place == "class" or (not place and count == self.dual.k):
+            return f"class {classes[i]!r}"
+        return f"place {i}"
 
 
 def assess_all_in_one(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:

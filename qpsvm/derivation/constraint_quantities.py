@@ -67,7 +67,8 @@ class ConstraintQuantities(Quantities[P]):
         return False
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
-        m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
+        m = self.svm.m
+        scale = self.problem._f_scale / self.problem.svm.unit
         # set the cached property, from which `constraint_multipliers` follows
         self.__dict__["user_multipliers"] = multipliers[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(multipliers[:m])
@@ -114,7 +115,9 @@ class ConstraintQuantities(Quantities[P]):
 
     def combine_features(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) of the samples alone, in the form of `products`."""
-        return np.asarray(self.X.T @ coef) if self.is_linear else self.sum_kernels(coef)
+        if self.is_linear:
+            return np.asarray(self.X.T @ coef)
+        return self.sum_kernels(coef)
 
     def sum_kernels(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
@@ -148,7 +151,8 @@ class ConstraintQuantities(Quantities[P]):
             w_terms = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
         else:
             w_terms = np.abs(self.evaluate_decision(rows.Z) - self.b)
-        w_terms = w_terms if rows.mix is None else np.asarray(abs(rows.mix) @ w_terms).ravel()
+        if rows.mix is not None:
+            w_terms = np.asarray(abs(rows.mix) @ w_terms).ravel()
         sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), w_terms), np.abs(rows.c * self.b))
         return np.where(sizes > 0.0, sizes, self.level)
 
@@ -182,7 +186,9 @@ class ConstraintQuantities(Quantities[P]):
 
     def name_entry(self, place: str, i: int, count: int) -> str:
         """Name entry i of a vector; an entry of a linear constraint has the name of the constraint."""
-        return repr(self.constraint_rows.names[i]) if place == "constraint" else super().name_entry(place, i, count)
+        if place == "constraint":
+            return repr(self.constraint_rows.names[i])
+        return super().name_entry(place, i, count)
 
     @property
     def dual_point(self) -> FloatArray:
@@ -210,4 +216,6 @@ class ConstraintQuantities(Quantities[P]):
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:
     """Return the symbols at a result, including those of the linear constraints if there are any."""
-    return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)
+    if problem.constraints:
+        return ConstraintQuantities(problem, result)
+    return Quantities(problem, result)

@@ -127,7 +127,8 @@ def _derive_class(kind: type[Problem], measured: bool, options: Mapping[str, Any
     if measured:
         raise ParameterTypeError(f"a class has no result: derive({name}(X, …), result) is measured, derive({name}) not")
     problem = build_example_problem(kind, options)
-    kernel, text = str(problem.kernel), describe_kernel(problem, options)
+    kernel = str(problem.kernel)
+    text = describe_kernel(problem, options)
     steps = tuple(
         replace(step, text=step.text.replace(kernel, text), absent=step.absent.replace(kernel, text))
         for step in build_steps(problem)
@@ -149,7 +150,10 @@ def _derive_problem(problem: Problem, result: SVMResult | None, alpha: ArrayLike
     if alpha is None:
         if result is not None:
             check_result_matches(problem, result)
-        proof = problem.prove(result) if proven and isinstance(result, SVMResult) else None
+        if proven and isinstance(result, SVMResult):
+            proof = problem.prove(result)
+        else:
+            proof = None
         return _build_derivation(problem, result, proof=proof)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
@@ -218,8 +222,11 @@ def _choose_points(options: Mapping[str, Any]) -> FloatArray:
 
 def describe_kernel(problem: Problem, options: Mapping[str, Any]) -> str:
     """Describe the kernel as requested: only its name, if a parameter such as γ is computed from the samples."""
-    text, requested = str(problem.kernel), options.get("kernel")
-    return text if requested is None or str(requested) == text else type(problem.kernel).__name__
+    text = str(problem.kernel)
+    requested = options.get("kernel")
+    if requested is None or str(requested) == text:
+        return text
+    return type(problem.kernel).__name__
 
 
 def describe_class(problem: Problem, options: Mapping[str, Any]) -> str:

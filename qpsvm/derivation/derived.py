@@ -91,7 +91,9 @@ class Derivation:
         """The problem with its parameters, and the machine of the result if it is another one."""
         if self.display_name:
             return self.display_name
-        return self.problem.title if self.result is None else format_title(self.problem, self.result)
+        if self.result is None:
+            return self.problem.title
+        return format_title(self.problem, self.result)
 
     @property
     def variant(self) -> str:
@@ -111,7 +113,9 @@ class Derivation:
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
         """Sides and residual of each step by tag, or the reason why it has none; empty without a solution."""
-        return {step.tag: self._all_measurements[step.tag] for step in self.steps} if self._all_measurements else {}
+        if self._all_measurements:
+            return {step.tag: self._all_measurements[step.tag] for step in self.steps}
+        return {}
 
     @cached_property
     def bounds(self) -> dict[str, ProvenBound]:
@@ -427,7 +431,10 @@ class Derivation:
             return None
         if isinstance(self.problem, AllInOneProblem):
             return AllInOneQuantities(self.problem, self.result)
-        point = self.result if self.alpha is None else choose_point(self.problem, self.alpha, self.result)
+        if self.alpha is None:
+            point = self.result
+        else:
+            point = choose_point(self.problem, self.alpha, self.result)
         return build_quantities(self.problem, point)
 
     @cached_property
@@ -447,7 +454,10 @@ class Derivation:
     def _show_with_picture(self) -> ShownDerivation:
         """Return the displayed derivation with the picture of the samples, which evaluates f on a grid."""
         shown = self.shown()
-        picture = None if self._quantities is None else build_picture(self._quantities, shown.key)
+        if self._quantities is None:
+            picture = None
+        else:
+            picture = build_picture(self._quantities, shown.key)
         return replace(shown, picture=picture)
 
 

@@ -78,7 +78,9 @@ class ShownStep:
     @property
     def by_construction(self) -> str:
         """Reason why the equation holds for any α, as a sentence; or ""."""
-        return f"It holds by construction: {self.construction}." if self.construction else ""
+        if self.construction:
+            return f"It holds by construction: {self.construction}."
+        return ""
 
     @property
     def sides_text(self) -> str:
@@ -106,7 +108,9 @@ class ShownStep:
     @property
     def proven_sentence(self) -> str:
         """The proven bound as a sentence; or ""."""
-        return f"Proven: {self.proven_description}." if self.proven_description else ""
+        if self.proven_description:
+            return f"Proven: {self.proven_description}."
+        return ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,10 @@ class EquationLine:
         chain = self.sides[0].latex() if self.left is None else self.left
         for relation, side in zip(self.relations, self.sides[1:], strict=True):
             chain += RELATIONS[relation][0] + side.latex()
-        premise = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
+        if self.premise is None:
+            premise = ""
+        else:
+            premise = rf"{self.premise.latex()} &\;\Rightarrow\; "
         return self.before + premise + chain + self.after
 
     def python(self, first: str = "") -> list[str]:
@@ -101,9 +104,13 @@ class EquationLine:
             return []
         mask = self.rows.code if self.rows else ""
         unless = f"{self.when.code} or " if self.when else ""
-        code = [] if self.premise is None else replace(self.premise, rows=self.rows).python()
+        if self.premise is None:
+            code = []
+        else:
+            code = replace(self.premise, rows=self.rows).python()
         for k, relation in enumerate(self.relations):
-            left, right = sides[0 if self._is_equality_chain else k], sides[k + 1]
+            left = sides[0 if self._is_equality_chain else k]
+            right = sides[k + 1]
             if left != right:
                 code.append(unless + build_comparison(left, relation, right, mask))
         return code
@@ -117,7 +124,10 @@ class EquationLine:
             return
         values = [side.value(at) for side in self.sides]
         scale = self._evaluate_scale(at)
-        preferred = None if self._is_equality_chain else self._mark_inside(values, scale)
+        if self._is_equality_chain:
+            preferred = None
+        else:
+            preferred = self._mark_inside(values, scale)
         for k in sorted(range(len(self.relations)), reverse=self._is_equality_chain):
             first = 0 if self._is_equality_chain else k
             terms = f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
@@ -154,13 +164,17 @@ class EquationLine:
         rows: Indices of the entries that count; None for all.
         preferred: Mask of the entries to show if all satisfy the relation; None without a preference.
         """
-        scale = (reference_size(np.atleast_1d(right)) or 1.0) if scale is None else scale
+        if scale is None:
+            scale = reference_size(np.atleast_1d(right)) or 1.0
         if np.ndim(left) == np.ndim(right) == 0:
             return BothSides(float(left), relation, float(right), caption, float(scale))
         left, right, scale = np.broadcast_arrays(np.asarray(left, dtype=float), right, scale)
         count = len(left)
         if rows is not None:
-            left, right, scale, preferred = left[rows], right[rows], scale[rows], None
+            left = left[rows]
+            right = right[rows]
+            scale = scale[rows]
+            preferred = None
         return find_worst_entry(
             left, relation, right, caption.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name_entry(self.place, int(i if rows is None else rows[i]), count), preferred,
@@ -311,4 +325,6 @@ def strip_brackets(code: str) -> str:
     """Strip the brackets around single names, and those around all of the code."""
     code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
     depths = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
-    return code[1:-1] if code.startswith("(") and 0 not in depths[:-1] else code
+    if code.startswith("(") and 0 not in depths[:-1]:
+        return code[1:-1]
+    return code

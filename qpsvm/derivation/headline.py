@@ -64,10 +64,13 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Return the headline at a given α, and whether it is optimal; `result` is of the feasible α made of it."""
-    certified_alpha, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
-    gap_text = (
-        f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
-    )
+    certified_alpha = at.problem._restrict_to_dual(result.alpha)
+    alpha = at.alpha
+    gap = result.gap
+    if np.isfinite(gap):
+        gap_text = f"a certified relative gap of {gap:.1e}"
+    else:
+        gap_text = "no certified gap: it separates nothing"
     change = float(np.abs(make_feasible(at.problem.svm, alpha) - alpha).max())
     if relative_to(max(change, at.alpha_without_weight), at.max_alpha) > AGREEMENT_TOL:
         return (
@@ -104,11 +107,16 @@ def describe_gap(gap: float) -> str:
 def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
     claimed_yf = at.claimed_yf
-    margin_level = at.level if at.problem.samples.classes is None else abs(at.result.rho)
+    if at.problem.samples.classes is None:
+        margin_level = at.level
+    else:
+        margin_level = abs(at.result.rho)
     size = max(float(np.abs(claimed_yf).max()), margin_level)
     difference = float(np.abs(at.y * at.f - claimed_yf).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.f_term_size + abs(at.result.b))
-    return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
+    if difference > AGREEMENT_TOL * size + rounding:
+        return difference / (size or 1.0)
+    return 0.0
 
 
 def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
@@ -145,7 +153,8 @@ def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
 
 def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
-    alpha, excess = at.alpha, at.alpha - at.C
+    alpha = at.alpha
+    excess = at.alpha - at.C
     low, high = int(np.argmin(alpha)), int(np.argmax(excess))
     upper = f"{at.bound_name} = {at.C[high]:.4g}"
     violations = {
@@ -157,4 +166,6 @@ def describe_violation(at: Quantities[Any]) -> str:
     violations |= at.other_violations
     violations["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
     clear = [text for text, amount in violations.items() if amount > AGREEMENT_TOL * at.alpha_scale]
-    return clear[0] if clear else max(violations, key=lambda text: violations[text])
+    if clear:
+        return clear[0]
+    return max(violations, key=lambda text: violations[text])

@@ -38,7 +38,10 @@ def iter_symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any
     values = {} if at is None else collect_values(steps, at)
     for latex, meaning in meanings.items():
         if latex in occurring:
-            value = values.get(latex) if at is None or meaning.value is None else meaning.value(at)
+            if at is None or meaning.value is None:
+                value = values.get(latex)
+            else:
+                value = meaning.value(at)
             value = None if value is None else np.asarray(value, dtype=float)
             yield Symbol(latex_to_text(latex), latex, meaning.text, meaning.shape, _format_range(value), value)
 
@@ -71,4 +74,6 @@ def _format_range(value: FloatArray | None) -> str:
     if value is None or not value.size:
         return ""
     low, high = float(value.min()), float(value.max())
-    return f"{low:.4g}" if low == high else f"{low:.4g} … {high:.4g}"
+    if low == high:
+        return f"{low:.4g}"
+    return f"{low:.4g} … {high:.4g}"

@@ -87,7 +87,9 @@ class _LatexReader:
         token = self.tokens.pop() if self.tokens else ""
         while token == " ":
             token = self.tokens.pop()
-        return self.read_text("}") if token == "{" else self._read_token(token, "")
+        if token == "{":
+            return self.read_text("}")
+        return self._read_token(token, "")
 
     def _read_raw(self) -> str:
         """Read a text argument in braces without converting it."""
@@ -166,4 +168,6 @@ def _join(before: str, after: str) -> str:
 
 def _parenthesise(text: str, sums: re.Pattern[str] | None = None) -> str:
     """Put a part of a fraction in parentheses: a text that matches `sums`, or without `sums` all but an `ATOM`."""
-    return f"({text})" if (sums.search(text) if sums else not ATOM.fullmatch(text)) else text
+    if sums.search(text) if sums else not ATOM.fullmatch(text):
+        return f"({text})"
+    return text

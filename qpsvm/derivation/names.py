@@ -142,7 +142,10 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
 
 def collect_specific_names(at: Quantities[Any], names: Mapping[str, Any]) -> dict[str, Any]:
     """Collect the names that only some machines have, from those that all have."""
-    problem, X, phi, w = at.problem, names["X"], names["phi"], names["w"]
+    problem = at.problem
+    X = names["X"]
+    phi = names["phi"]
+    w = names["w"]
     specific: dict[str, Any] = {}
     if at.svm.is_two_sided:
         specific["kind_above"], specific["kind_below"] = np.split(at.kind, 2)
@@ -172,7 +175,10 @@ def collect_all_in_one_names(at: AllInOneQuantities) -> dict[str, Any]:
     X, K, phi, _ = build_space(at, np.zeros((0, at.X.shape[1])))
     if at.intercept_in_kernel:
         K = SampleKernel.from_matrix(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
-    w = at.result.w if at.is_linear else np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
+    if at.is_linear:
+        w = at.result.w
+    else:
+        w = np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
     return {
         "X": X, "K": K, "phi": phi, "w": w, "b": at.b, "f": at.f, "beta": at.beta, "qp": at.problem.qp("dual"),
         "variables": at.dual.flatten_alpha(at.alpha), "v": w[1] - w[0], "y": at.label, "i": np.arange(len(X)),

@@ -57,10 +57,13 @@ def build_picture(quantities: Any, key: Iterable[Symbol]) -> Picture | None:
     alpha = amounts.get("α", np.zeros(n))
     shown = np.sort(np.argsort(-alpha, kind="stable")[:MAX_POINTS])  # the samples with the largest α
     if X.shape[1] == 2 and not isinstance(quantities, AllInOneQuantities):
-        points, lines = X, _trace_level_lines(quantities, X)
+        points = X
+        lines = _trace_level_lines(quantities, X)
         axes = tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature"))
     else:
-        points, lines, axes = np.column_stack([_evaluate_f(quantities), alpha]), (), ("f", "α")
+        points = np.column_stack([_evaluate_f(quantities), alpha])
+        lines = ()
+        axes = "f", "α"
     captions = tuple(_write_caption(i, problem.active_rows[i], amounts) for i in shown)
     nonzero = {name: amount > MIN_AMOUNT_SHARE * amount.max() for name, amount in amounts.items()}
     symbol_names = tuple(tuple(name for name, mask in nonzero.items() if mask[i]) for i in shown)
@@ -110,7 +113,8 @@ def iter_contour_segments(result: SVMResult, points: FloatArray, level: float) -
         for triangle in (lower, upper):
             ends = []
             for k in range(3):
-                start, stop = triangle[k], triangle[k - 1]
+                start = triangle[k]
+                stop = triangle[k - 1]
                 if (f[start] > 0) != (f[stop] > 0):
                     share = f[start] / (f[start] - f[stop])
                     ends.append(grid[start] + share * (grid[stop] - grid[start]))

@@ -48,7 +48,9 @@ def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NO_BOUND
     proven = _bound_equation(title, proof, bounds, claimed)
-    return proven if proven.bound is not None and math.isfinite(proven.bound) else NO_BOUND
+    if proven.bound is not None and math.isfinite(proven.bound):
+        return proven
+    return NO_BOUND
 
 
 def _bound_equation(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:
@@ -88,9 +90,12 @@ def _bound_primal(proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBoun
 
 def _bound_b(title: str, proof: Proof) -> ProvenBound:
     """Bound the equation of b: a sum of α without a penalty of b, or the value of b with one."""
-    point, program = proof.record["point"], proof.record["point"].program
+    point = proof.record["point"]
+    program = proof.record["point"].program
     if program.classes > 1 and title == "Stationarity in b":
-        return EXACT_EQUALITY if any(not group.ridge for group in program.groups) else NO_BOUND
+        if any(not group.ridge for group in program.groups):
+            return EXACT_EQUALITY
+        return NO_BOUND
     b_groups = [group for group in program.groups if group.multiplier == "b"]
     if not any(group.ridge for group in b_groups):
         return EXACT_EQUALITY if title == "Stationarity in b" else NO_BOUND

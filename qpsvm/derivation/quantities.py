@@ -65,7 +65,8 @@ class Quantities(Generic[P]):
         self.result = result
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):
-            self.kernel, self.result = Linear(), replace(result, model=result.model.linear_model)
+            self.kernel = Linear()
+            self.result = replace(result, model=result.model.linear_model)
         self.y = self.svm.sign
         self.C = self.svm.upper
         with np.errstate(all="ignore"):  # products of a huge α may overflow
@@ -169,7 +170,9 @@ class Quantities(Generic[P]):
             return f"the product with φ(x) at {self.name_sample(i)}"
         if not place and count == self.svm.m:
             return self.name_row(i)
-        return self.name_sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
+        if count == self.svm.n and place != "entry":
+            return self.name_sample(i)
+        return f"entry {i}"
 
     # --- rows of the dual ---------------------------------------------------------------------------------------------
 
@@ -217,7 +220,8 @@ class Quantities(Generic[P]):
         """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b, (k,)."""
         diagonal_weight, diagonal = self.problem._diagonal_weight, None
         if diagonal_weight and isinstance(self.problem.kernel, Precomputed):
-            diagonal_weight, diagonal = 0.0, np.zeros(X.shape[0])
+            diagonal_weight = 0.0
+            diagonal = np.zeros(X.shape[0])
         f = self.result.decision_function(X if self.translation is None else X + self.translation, diagonal=diagonal)
         if diagonal_weight:
             f = f - diagonal_weight * self.kernel.diagonal(X)
@@ -307,8 +311,14 @@ class Quantities(Generic[P]):
         if model.w is not None:
             norm2 = float(self.w @ self.w)
         else:
-            samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
-            values = self.evaluate_decision(samples) - model.b / f_scale if len(model.coef) else np.zeros(0)
+            if isinstance(model.kernel, Precomputed):
+                samples = self.problem.X[model.vectors]
+            else:
+                samples = model.vectors
+            if len(model.coef):
+                values = self.evaluate_decision(samples) - model.b / f_scale
+            else:
+                values = np.zeros(0)
             norm2 = float(model.coef @ values) / f_scale + self.problem.space.shift * float(self.beta @ self.beta)
         return 0.5 * (norm2 + (self.b**2 if self.problem.intercept == "penalised" else 0.0))
 
@@ -343,7 +353,9 @@ class Quantities(Generic[P]):
     @property
     def products_scale(self) -> float:
         """Scale of differences of `products`."""
-        return reference_size(self.w, self.w_term_size) if self.is_linear else reference_size(self.u, self.u_term_size)
+        if self.is_linear:
+            return reference_size(self.w, self.w_term_size)
+        return reference_size(self.u, self.u_term_size)
 
     def combine_features(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) for coef (n,), in the form of `products`."""
@@ -362,7 +374,9 @@ class Quantities(Generic[P]):
     @cached_property
     def dual(self) -> QP:
         """The dual QP of the textbook, a minimisation over α."""
-        return self.problem.qp("dual") if self.translation is None else self.problem.solver_qp("dual").original
+        if self.translation is None:
+            return self.problem.qp("dual")
+        return self.problem.solver_qp("dual").original
 
     @property
     def dual_point(self) -> FloatArray:
@@ -446,7 +460,9 @@ class Quantities(Generic[P]):
     @property
     def f_between(self) -> FloatArray:
         """f at `new_samples`, or at the samples if there are none: (k,)."""
-        return self.values if self.new_samples is None else self.evaluate_decision(self.new_samples)
+        if self.new_samples is None:
+            return self.values
+        return self.evaluate_decision(self.new_samples)
 
     def sum_kernels_between(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i K(x_i, x) at the points of `f_between`, (k,); without new samples coef (n,) has to be β."""
@@ -495,7 +511,10 @@ class Quantities(Generic[P]):
             spread = float(np.ptp(self.problem._active_target))
             return max(spread, MIN_TARGET_SPREAD * float(np.abs(self.svm.level).max())) or 1.0
         level_is_variable = any(group.multiplier == "rho" for group in self.svm.margin_groups)
-        level = self.rho if level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        if level_is_variable:
+            level = self.rho
+        else:
+            level = float(np.abs(self.margin).max()) or abs(self.b)
         if level <= VANISHING * self.f_term_size and self.svm.is_homogeneous:
             return self.f_term_size or 1.0
         return level or 1.0

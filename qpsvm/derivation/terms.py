@@ -52,9 +52,14 @@ class Term:
         for part, needed_rank in zip(self.parts, self.needs or (SUM,) * len(self.parts), strict=True):
             written = part._write(notation)
             if part.rank < needed_rank and not (notation == LATEX and self.loose):
-                written = add_latex_brackets(written) if notation == LATEX else f"({written})"
+                if notation == LATEX:
+                    written = add_latex_brackets(written)
+                else:
+                    written = f"({written})"
             written_parts.append(written)
-        return self.written[notation] % tuple(written_parts) if written_parts else self.written[notation]
+        if written_parts:
+            return self.written[notation] % tuple(written_parts)
+        return self.written[notation]
 
     def latex(self) -> str:
         """Return the term as LaTeX."""
@@ -90,7 +95,9 @@ class Term:
     @property
     def negative_form(self) -> Term:
         """The negative; for a difference, the difference in the opposite order."""
-        return self.parts[1] - self.parts[0] if self.written[LATEX] == "%s-%s" else -self
+        if self.written[LATEX] == "%s-%s":
+            return self.parts[1] - self.parts[0]
+        return -self
 
     @property
     def negative(self) -> bool:
@@ -148,7 +155,9 @@ def add_latex_brackets(latex: str) -> str:
     """Return LaTeX in brackets, which are large around sums and fractions."""
     if re.search(r"\\sum|frac|\\\\", latex):
         return rf"\Bigl({latex}\Bigr)"
-    return rf"\bigl({latex}\bigr)" if "(" in latex or "^" in latex else f"({latex})"
+    if "(" in latex or "^" in latex:
+        return rf"\bigl({latex}\bigr)"
+    return f"({latex})"
 
 
 def term(value: Term | float) -> Term:

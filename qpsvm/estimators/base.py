@@ -289,7 +289,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         result = getattr(self, "result_", None)
-        return () if result is None else tuple(map(str, result.list_hints(find_feature_names(self))))
+        if result is None:
+            return ()
+        return tuple(map(str, result.list_hints(find_feature_names(self))))
 
     def _list_results(self) -> list[SVMResult]:
         """Return the result of each machine. Raises UnsupportedError if a pickle left one out."""
@@ -360,7 +362,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Describe the largest gap of the machines whose status is not optimal."""
         not_optimal = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
         worst = max(not_optimal, key=lambda k: float(gap[k]))
-        count = f" of {len(not_optimal)} of {len(status)} machines" if len(status) > 1 else ""
+        if len(status) > 1:
+            count = f" of {len(not_optimal)} of {len(status)} machines"
+        else:
+            count = ""
         text = (
             f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{count} is "
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
@@ -402,7 +407,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""
         iterations = np.maximum(iterations, 1)
-        return iterations if self.max_iter in (NO_LIMIT, None) else np.minimum(iterations, int(self.max_iter))
+        if self.max_iter in (NO_LIMIT, None):
+            return iterations
+        return np.minimum(iterations, int(self.max_iter))
 
 
 def build_model(
@@ -419,9 +426,12 @@ def build_model(
     """
     d = int(estimator.n_features_in_)
     vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
-    coef, counts = scores.coef, None if scores.class_boundaries is None else np.diff(scores.class_boundaries)
+    coef = scores.coef
+    counts = None if scores.class_boundaries is None else np.diff(scores.class_boundaries)
     if scores.w is not None:
-        coef, counts, vectors = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
+        coef = coef[:, :0]
+        counts = None if counts is None else 0 * counts
+        vectors = np.zeros((0, d))
     shared: dict[str, Any] = {
         "kernel": scores.kernel, "vectors": vectors, "n_features": d, "feature_names": find_feature_names(estimator),
     }  # fmt: skip
@@ -458,15 +468,19 @@ def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
 
 def find_caller_level() -> int:
     """Find the `stacklevel` with which a warning points at the line of the user's code."""
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
-        level, frame = level + 1, frame.f_back
+        level = level + 1
+        frame = frame.f_back
     return level
 
 
 def _describe_count(n_concerned: int, n_machines: int) -> str:
     """Describe how many of the machines are concerned; return "" if there is only one machine."""
-    return f" (of {n_concerned} of {n_machines} machines)" if n_machines > 1 else ""
+    if n_machines > 1:
+        return f" (of {n_concerned} of {n_machines} machines)"
+    return ""
 
 
 def _share_vectors(result: Any, vectors: Any) -> Any:

@@ -51,7 +51,9 @@ class BoundedEstimator(Estimator):
                 "results_[k].decision_bounds(X), or proven(X) for the labels"
             )
         low, high = self._compute_bounds(X, diagonal)
-        return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
+        if low.shape[1] == 1:
+            return low[:, 0], high[:, 0]
+        return low, high
 
     def _compute_bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds on f of each of P machines: (m, P) each."""

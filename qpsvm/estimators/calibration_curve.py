@@ -23,7 +23,8 @@ def fit_curve(
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
 
-    plus, minus = weight[positive].sum(), weight[~positive].sum()
+    plus = weight[positive].sum()
+    minus = weight[~positive].sum()
     target = np.where(positive, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
     if method == "isotonic":
         steps = IsotonicRegression(out_of_bounds="clip").fit(f, target, sample_weight=weight)

@@ -71,7 +71,10 @@ def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Calla
             given = signature.bind(self, *first, **named).arguments
         except TypeError as error:
             unknown = next((name for name in named if name not in defaults), None)
-            near = "" if unknown is None else f"; {errors.describe_nearest(unknown, defaults)}"
+            if unknown is None:
+                near = ""
+            else:
+                near = f"; {errors.describe_nearest(unknown, defaults)}"
             raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
         for name, value in {**defaults, **given}.items():
             if name != "self":
@@ -85,7 +88,10 @@ def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attribut
     """Build the docstring of a class with its parameters, their defaults, and attributes, before other sections."""
     lines = ["Parameters", "----------"]
     for name, parameter in parameters.items():
-        default = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
+        if parameter.default is None:
+            default = "optional"
+        else:
+            default = f"default={parameter.default!r}".replace("'", '"')
         lines += [f"{name} : {parameter.kind}, {default}", *_wrap(parameter.text)]
     lines += ["", "Attributes", "----------"]
     for name in attributes:

@@ -32,7 +32,9 @@ def prepare_dask(estimator: Any, X: Any) -> Any:
             f"X has shape {array.shape}, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
             "features as input"
         )
-    return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+    if len(array.chunks[1]) > 1:
+        return array.rechunk({1: -1})
+    return array
 
 
 def map_partitions(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:

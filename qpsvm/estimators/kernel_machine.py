@@ -63,7 +63,9 @@ class KernelMachine(Estimator):
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
         refuse_dask(self, X)
-        return (X, y, sample_weight) if self._has_kernel_function else super()._open_samples(X, y, sample_weight)
+        if self._has_kernel_function:
+            return X, y, sample_weight
+        return super()._open_samples(X, y, sample_weight)
 
     @property
     def _psd_rule(self) -> PSDRule:
@@ -80,14 +82,18 @@ class KernelMachine(Estimator):
 
         For a user's kernel function, return the kernel matrix (n, n) instead of the samples.
         """
-        self._function_samples, self._input_dtype = None, np.dtype(np.float64)
+        self._function_samples = None
+        self._input_dtype = np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:
             X = source.matrix()
         matrix: Any = self._evaluate_function(X) if self._has_kernel_function else self._convert_training(X)
         if source is not None:
             learn_columns(self, source)
-        self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
+        if isinstance(matrix, RowSource):
+            self._sparse = matrix.is_sparse
+        else:
+            self._sparse = sp.issparse(matrix)
         matrix = densify_if_small(matrix)
         kernel = build_kernel(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
@@ -128,11 +134,16 @@ class KernelMachine(Estimator):
         if isinstance(matrix, RowSource):
             return matrix
         needs_sparse = sp.issparse(self._scores.vectors)
-        return sp.csr_array(matrix) if needs_sparse and not sp.issparse(matrix) else matrix
+        if needs_sparse and not sp.issparse(matrix):
+            return sp.csr_array(matrix)
+        return matrix
 
     def _select_vectors(self, X: Any, kernel: Kernel) -> Matrix:
         """Select the support vectors in the type of X, (s, d); none for a kernel matrix. Store them in doubles, too."""
-        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else _copy_rows(X, self.support_)
+        if isinstance(kernel, Precomputed):
+            self._computed_vectors = np.empty((0, 0))
+        else:
+            self._computed_vectors = _copy_rows(X, self.support_)
         vectors = self._computed_vectors.astype(self._input_dtype, copy=False)
         return sp.csr_matrix(vectors) if self._sparse else vectors
 
@@ -197,9 +208,13 @@ class KernelMachine(Estimator):
 
     def _replace_functions(self, dual_coef: Any, intercept: FloatArray) -> None:
         """Replace the decision functions of the fit by those of other coefficients and intercepts."""
-        self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
+        self.dual_coef_ = dual_coef
+        self.intercept_ = np.asarray(intercept, dtype=np.float64)
         scores = self._build_scores(self._scores.kernel, None)
-        self._scores = scores if self._scores.w is None else replace(scores, w=scores.compute_weights())
+        if self._scores.w is None:
+            self._scores = scores
+        else:
+            self._scores = replace(scores, w=scores.compute_weights())
 
 
 @cache
@@ -250,7 +265,8 @@ class SingleMachine(KernelMachine):
     def _store_result(self, X: Matrix, result: SVMResult) -> None:
         """Store the attributes of the fit from its result."""
         self._results = LazyResults(1, None, {0: result})
-        support, model = np.flatnonzero(result.coef), result.model
+        support = np.flatnonzero(result.coef)
+        model = result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = int(self._count_iterations(result.iterations or 0))
         w = None if model.w is None else model.w[None, :]

@@ -137,7 +137,8 @@ def solve_l1(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate decides
             machine.fit(X[active], y[active], sample_weight=C[active])
-        w, b = machine.coef_[0], float(machine.intercept_[0]) if s else 0.0
+        w = machine.coef_[0]
+        b = float(machine.intercept_[0]) if s else 0.0
         gap = bound_l1_gap(X, y, C, w, b, s)
         if best is None or gap < best.gap:
             status = Status.OPTIMAL if gap <= tol else Status.INACCURATE
@@ -156,13 +157,15 @@ def bound_l1_gap(X: Matrix, y: FloatArray, C: FloatArray, w: FloatArray, b: floa
     """
     n, d = X.shape
     active = C > 0.0
-    smallest, largest = float(C[active].min()), float(C.max())
+    smallest = float(C[active].min())
+    largest = float(C.max())
     with np.errstate(over="ignore", invalid="ignore"):
         f = X @ w + b
         magnitude = abs(X) @ np.abs(w) + abs(b)
         radius = gamma(2 * d + 8) * magnitude + 4.0 * UNIT * (1.0 + np.abs(f)) + (d + 2) * UNDERFLOW  # (L1.4)
         margin_slack = 1.0 - y * f
-        slack, most_slack = np.maximum(0.0, margin_slack), np.maximum(0.0, margin_slack + radius)
+        slack = np.maximum(0.0, margin_slack)
+        most_slack = np.maximum(0.0, margin_slack + radius)
 
         loss = float((C * most_slack**2).sum()) + largest * n * UNDERFLOW
         primal = (float(np.abs(w).sum()) + (abs(b) / s if s else 0.0) + loss) * (1.0 + gamma(2 * (n + d) + 20))

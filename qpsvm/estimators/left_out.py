@@ -72,7 +72,8 @@ def fit_leave_one_out(estimator: Estimator, problem: Problem, result: SVMResult,
             f"the kernel matrix is indefinite, and what psd={problem.psd!r} changes in it depends on all samples: no "
             "machine is without one of them. Take a kernel that is positive semidefinite"
         )
-    name, verbose = type(estimator).__name__, bool(estimator.verbose)
+    name = type(estimator).__name__
+    verbose = bool(estimator.verbose)
     limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
     left_out = leave_one_out(problem, result, tol=float(estimator.tol), time_limit=limit, verbose=verbose)
     if left_out.status is Status.INTERRUPTED:
@@ -160,7 +161,9 @@ def compute_sets(
     Only active samples, those of positive weight, count: n below. `split.order` (n,) has their indices among
     the `split.n` samples of the caller.
     """
-    n, k, P = len(split.order), split.k, len(split.pairs)
+    n = len(split.order)
+    k = split.k
+    P = len(split.pairs)
     position = np.empty(split.n, dtype=np.intp)
     position[split.order] = np.arange(n)
     machine_positions = [position[find_machine_rows(split, p)[0]] for p in range(P)]

@@ -102,7 +102,10 @@ class LinearMachine(Estimator):
             )
         s = float(self.intercept_scaling)
         column = np.full((X.shape[0], 1), s)  # (AUGMENT.1)
-        augmented = sp.csr_array(sp.hstack([X, column])) if sp.issparse(X) else np.hstack([X, column])
+        if sp.issparse(X):
+            augmented = sp.csr_array(sp.hstack([X, column]))
+        else:
+            augmented = np.hstack([X, column])
         return augmented, None, s
 
     def _prepare_points(self, X: Any) -> Any:
@@ -115,11 +118,17 @@ class LinearMachine(Estimator):
     def _store_weights(self, w: FloatArray | None, b: FloatArray, s: float) -> None:
         """Store w (P, d) and b (P,): if s > 0, the last weight of each machine is v, and b = s v."""
         assert w is not None  # the kernel is linear
-        self.coef_, intercept = (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+        if s:
+            self.coef_, intercept = w[:, :-1].copy(), s * w[:, -1]
+        else:
+            self.coef_, intercept = w, b
         self.intercept_ = intercept if self.fit_intercept else 0.0  # as in scikit-learn
 
     def _build_model(self) -> AnyModel:
-        w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        if sp.issparse(self.coef_):
+            w = self.coef_.toarray()
+        else:
+            w = np.atleast_2d(self.coef_)
         b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
         return build_model(self, build_linear_scores(w, b), getattr(self, "classes_", None))
 
@@ -128,7 +137,8 @@ class LinearMachine(Estimator):
         check_is_fitted(self)
         if is_dask(X):
             array = prepare_dask(self, X)
-            w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
+            w = np.atleast_2d(as_dense(self.coef_))
+            b = self.intercept_
             return map_partitions(partial(_evaluate_planes, w=w, b=b), array, width=len(w), dtype=np.float64)
         matrix = densify_if_small(prepare_samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
@@ -238,8 +248,11 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             max_iter=self._build_options()["max_iter"], deadline=deadline,
             random_state=0 if self.random_state is None else self.random_state,
         )  # fmt: skip
-        self._split, self._solution, self.results_ = None, None, ()
-        status, gap = [solution.status for solution in solutions], np.array([solution.gap for solution in solutions])
+        self._split = None
+        self._solution = None
+        self.results_ = ()
+        status = [solution.status for solution in solutions]
+        gap = np.array([solution.gap for solution in solutions])
         self._report_status(status, gap, message="", caveats=())
         w, b = (np.array([getattr(solution, name) for solution in solutions]) for name in ("w", "b"))
         self._store_weights(w, b, 0.0)
@@ -271,7 +284,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             return
         self._check_calibration(matrix, codes, weight)
         augmented, intercept, s = self._augment(matrix)
-        machine, parameters = LOSS_MACHINES[self.loss], {"C": self.C}
+        machine = LOSS_MACHINES[self.loss]
+        parameters = {"C": self.C}
         machines = self._solve_all(augmented, codes, weight, machine, parameters, Linear(), intercept)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._solution, self.results_ = machines, machines.results
@@ -299,9 +313,12 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        values, to_labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
+        values = self._evaluate(X)
+        to_labels = partial(predict_labels, classes=self.classes_)
         dtype = self.classes_.dtype
-        return map_partitions(to_labels, values, width=None, dtype=dtype) if is_dask(X) else to_labels(values)
+        if is_dask(X):
+            return map_partitions(to_labels, values, width=None, dtype=dtype)
+        return to_labels(values)
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
@@ -361,7 +378,9 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
             self._report_status(solution.status, solution.gap, solution.message, solution.caveats)
         else:
             solution = as_single_result(self._solve_one(problem))
-        self._solution, self._results, self._left_out = solution, solution.results, None
+        self._solution = solution
+        self._results = solution.results
+        self._left_out = None
         self._store_weights(solution.w, solution.b, s)
         self.coef_ = self.coef_[0]
         self.n_iter_ = int(self._count_iterations(solution.iterations.max()))

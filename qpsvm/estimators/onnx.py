@@ -144,7 +144,8 @@ def _compute_twin_shapes(operator: Any) -> None:
     from skl2onnx.common._registration import get_shape_calculator
 
     twin = _register_twin(operator.scope_inst, operator.raw_operator)
-    operator.raw_operator, operator.type = twin, _find_alias(type(twin).__name__)
+    operator.raw_operator = twin
+    operator.type = _find_alias(type(twin).__name__)
     get_shape_calculator(operator.type)(operator)
 
 

@@ -126,7 +126,12 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
             if len(np.unique(signs[has_decision])) < 2:
                 raise DataError(f"{split.describe_machine(p)}: no machine without a sample is left of one of them")
             curves.append(fit_curve(method, decisions[has_decision], signs[has_decision] > 0.0, weights[has_decision]))
-        coupling = "two" if len(self.classes_) == 2 else "pairs" if split.pairs[0, 1] >= 0 else "rest"
+        if len(self.classes_) == 2:
+            coupling = "two"
+        elif split.pairs[0, 1] >= 0:
+            coupling = "pairs"
+        else:
+            coupling = "rest"
         self._calibration = Calibration(method, coupling, tuple(curves))
 
     def _compute_decisions(
@@ -149,7 +154,9 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
     def _add_calibration(self, model: AnyModel) -> AnyModel:
         """Add the fitted curves, if any, to the metadata of the model."""
         calibration = getattr(self, "_calibration", None)
-        return model if calibration is None else replace(model, metadata={KEY: calibration.to_record()})
+        if calibration is None:
+            return model
+        return replace(model, metadata={KEY: calibration.to_record()})
 
     @property
     def _is_first_positive(self) -> bool:
@@ -178,7 +185,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         calibration = getattr(self, "_calibration", None)
         if calibration is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False: fit again")
-        values, sign = self._evaluate(X), -1.0 if self._is_first_positive else 1.0
+        values = self._evaluate(X)
+        sign = -1.0 if self._is_first_positive else 1.0
         if is_dask(values):
             return map_partitions(calibration, values, len(self.classes_), np.float64)
         return calibration(sign * values)

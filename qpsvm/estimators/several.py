@@ -64,7 +64,9 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     def notes_(self) -> tuple[str, ...]:
         build_split: partial[Split] | None = getattr(self, "_split", None)
         if len(getattr(self, "results_", ())) <= 1 or build_split is None:
-            return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
+            if len(getattr(self, "results_", (0,))) == 1:
+                return super().notes_
+            return ()
         parts = build_split()
         hints = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
         if not hints and not parts.is_out_of_core and parts.X.shape[1] == self.n_features_in_:
@@ -93,11 +95,10 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
         psd: PSDRule = "raise",
     ) -> BinaryMachines:
         """Solve the machines of all classes, started from the last ones if they have the same form."""
-        last = (
-            _extend_start(getattr(self, "_solution", None), len(codes), self._is_partial_fit)
-            if self._is_warm_started
-            else None
-        )
+        if self._is_warm_started:
+            last = _extend_start(getattr(self, "_solution", None), len(codes), self._is_partial_fit)
+        else:
+            last = None
         self._split = None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)
@@ -134,17 +135,24 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
 
 def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
     """Predict the labels of decision values (m, P), of two classes or of each: (m,)."""
-    codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+    if values.shape[1] == 1:
+        codes = (values[:, 0] > 0.0).astype(np.intp)
+    else:
+        codes = values.argmax(axis=1)
     labels: NDArray[Any] = classes[codes]
     return labels
 
 
 def _as_machines(result: SVMResult, labels: NDArray[Any]) -> BinaryMachines:
     """Convert the decision functions of an all-in-one result to those of machines of one class against all others."""
-    coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
+    coef = result.coef.T
+    b = np.asarray(result.b)
+    w = result.model.w
     pairs = np.array([(c, REST) for c in range(len(labels))])
     if len(labels) == 2:
-        coef, b, pairs = (coef[1] - coef[0])[None, :], b[1:] - b[:1], np.array([(0, 1)])
+        coef = (coef[1] - coef[0])[None, :]
+        b = b[1:] - b[:1]
+        pairs = np.array([(0, 1)])
         w = None if w is None else (w[1] - w[0])[None, :]
     return BinaryMachines(
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
@@ -167,4 +175,6 @@ def _reuse_start(last: Any, classes: NDArray[Any], n: int, is_one_vs_rest: bool)
     if not isinstance(last, BinaryMachines) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
     all_in_one = len(last.results) == 1 and last.results[0].coef.ndim == 2
-    return last if not all_in_one and bool(last.machines[0, 1] < 0) == is_one_vs_rest else None
+    if not all_in_one and bool(last.machines[0, 1] < 0) == is_one_vs_rest:
+        return last
+    return None

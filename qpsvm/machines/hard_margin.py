@@ -160,7 +160,10 @@ class HardMargin(Problem):
     def _find_hulls(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
         """Find the distance of the hulls, by a shared sample or the nearest points."""
         has_no_samples = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
-        shared = None if has_no_samples else find_shared_sample(self.X, self._active_target)
+        if has_no_samples:
+            shared = None
+        else:
+            shared = find_shared_sample(self.X, self._active_target)
         return shared or find_nearest_hulls(self.space, self._active_target, hint, stopped)
 
     def _decide_outcome(
@@ -191,7 +194,10 @@ class HardMargin(Problem):
     def _find_infeasibility(self, certificate: Certificate) -> CertifiedPoint | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
         restoration = self._certifier.restoration
-        weights = restoration.row_feasibility.farkas if np.isinf(certificate.gap) else None
+        if np.isinf(certificate.gap):
+            weights = restoration.row_feasibility.farkas
+        else:
+            weights = None
         if weights is None:
             return None
         error = build_constraints_error(
@@ -221,7 +227,10 @@ class HardMargin(Problem):
         """Return the better of this certificate and the one at the nearest points of the hulls."""
         if hulls.distance == np.inf:  # the search was stopped before it found any points
             return certificate
-        explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
+        if self.space.is_linear and len(hulls.direction):
+            explicit = hulls.direction
+        else:
+            explicit = None
         start = self._certifier.certify(hulls.u + hulls.v, explicit)
         if polished and not hulls.undecided:
             start = self._polish(start, tol)
@@ -231,5 +240,8 @@ class HardMargin(Problem):
 
 def _build_refusal(certificate: Certificate, error: QPSVMError) -> CertifiedPoint:
     """Return the outcome for an error: a numerical error if undecided, else infeasible."""
-    status = Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE
+    if isinstance(error, SolverError):
+        status = Status.NUMERICAL_ERROR
+    else:
+        status = Status.INFEASIBLE
     return CertifiedPoint(certificate, status, str(error), error)

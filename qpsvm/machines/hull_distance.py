@@ -216,7 +216,8 @@ def _measure_distance(
     reason: Why the search was stopped; None if it was not.
     """
     n = len(y)
-    u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+    u = np.maximum(beta, 0.0)
+    v = np.maximum(-beta, 0.0)
     if space.is_linear and space.samples.is_sparse:
         w, squares = _compute_centred_sums(space, beta)  # ‖z_i − z̄‖²
         distance = float(np.linalg.norm(w))
@@ -236,8 +237,10 @@ def _measure_distance(
 
 def _compute_centred_sums(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows, centred in blocks."""
-    mean, squares = space.samples.means(), np.zeros(space.n)
-    w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
+    mean = space.samples.means()
+    squares = np.zeros(space.n)
+    w = np.zeros(len(mean))
+    step = max(BLOCK_NUMBERS // (10 * len(mean)), 1)
     for i in range(0, space.n, step):
         block = as_dense(space.samples.take(slice(i, i + step))) - mean
         squares[i : i + step] = np.einsum("ij,ij->i", block, block)

@@ -81,9 +81,11 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, find_stop_reason: Callable
         upper, lower = iterate.compute_bounds(x)
         n_stalled += 1
         if upper < best.upper:
-            best, n_stalled = replace(best, x=x, upper=upper), 0
+            best = replace(best, x=x, upper=upper)
+            n_stalled = 0
         if lower > best.lower:
-            best, n_stalled = replace(best, lower=lower, w=iterate.w), 0
+            best = replace(best, lower=lower, w=iterate.w)
+            n_stalled = 0
         if (
             best.upper <= MIN_DISTANCE_SHARE
             or best.upper - best.lower <= GAP_SHARE * best.upper
@@ -97,8 +99,11 @@ class _Iterate:
     """Point x, s (n,), w (r,) and λ (2,) of (NEAR.3), improved by each step; up to rounding s = Dw − Eλ."""
 
     def __init__(self, D: FloatArray, E: FloatArray, x: FloatArray) -> None:
-        self.D, self.E, self.B = D, E, np.hstack([D, -E])
-        self.x, self.w = x, D.T @ x
+        self.D = D
+        self.E = E
+        self.B = np.hstack([D, -E])
+        self.x = x
+        self.w = D.T @ x
         margins = D @ self.w  # y_i wᵀz_i
         min_slack = 0.1  # the largest ‖z_i‖ is 1, so s starts neither near 0 nor far from it
         self.lam: FloatArray = np.array([margins[column > 0].min() for column in E.T]) - min_slack
@@ -111,7 +116,8 @@ class _Iterate:
 
     def compute_bounds(self, x: FloatArray) -> tuple[float, float]:
         """Return the bounds (NEAR.2): the upper one at x, the lower one at w."""
-        margins, norm = self.D @ self.w, float(np.linalg.norm(self.w))
+        margins = self.D @ self.w
+        norm = float(np.linalg.norm(self.w))
         separation = sum(float(margins[column > 0].min()) for column in self.E.T)  # min₊ wᵀz − max₋ wᵀz
         return float(np.linalg.norm(self.D.T @ x)), separation / norm if norm > 0 else -np.inf
 
@@ -157,7 +163,12 @@ class _Iterate:
         self, factor: FloatArray, scale: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return dx, ds, dw, dλ with s dx + x ds = target (n,), which also remove the residuals of (NEAR.3)."""
-        D, E, B, x, s, r = self.D, self.E, self.B, self.x, self.s, len(self.w)
+        D = self.D
+        E = self.E
+        B = self.B
+        x = self.x
+        s = self.s
+        r = len(self.w)
         theta = x / s
         residual = np.concatenate([D.T @ x - self.w, 1.0 - E.T @ x])
         dw_dlam = np.zeros(r + 2)
@@ -175,4 +186,6 @@ class _Iterate:
 def _compute_step_length(v: FloatArray, dv: FloatArray) -> float:
     """Return the largest step length up to 1 with v + step_length·dv ≥ 0, for v > 0."""
     falling = dv < 0
-    return min(1.0, float((-v[falling] / dv[falling]).min())) if falling.any() else 1.0
+    if falling.any():
+        return min(1.0, float((-v[falling] / dv[falling]).min()))
+    return 1.0

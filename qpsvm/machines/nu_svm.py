@@ -143,7 +143,9 @@ class NuSVM(Problem):
         return compute_nu_max(self.sample_weight, self.y)
 
     def _build_specification(self) -> Specification:
-        s, nu, nu_max = self._select_active(self.sample_weight), Fraction(self.nu), self._exact_nu_max
+        s = self._select_active(self.sample_weight)
+        nu = Fraction(self.nu)
+        nu_max = self._exact_nu_max
         if self.nu == float(nu_max):  # ν_max as a float may be rounded up, and infeasible
             nu = min(nu, nu_max)
         rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ

@@ -132,12 +132,15 @@ class NuSVR(RegressionProblem):
         return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
     def _get_epsilon(self, certificate: Certificate | None = None) -> float:
-        return 0.0 if certificate is None else max(certificate.multipliers["epsilon"], 0.0)
+        if certificate is None:
+            return 0.0
+        return max(certificate.multipliers["epsilon"], 0.0)
 
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        found, epsilon = dict(certificate.intervals), self._get_epsilon(certificate)
+        found = dict(certificate.intervals)
+        epsilon = self._get_epsilon(certificate)
         if "epsilon" in found:
             low, high = found["epsilon"]
             found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)

@@ -124,7 +124,8 @@ class PrimalHinge(Problem):
         return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
 
     def _build_specification(self) -> Specification:
-        s, lam = self._select_active(self.sample_weight), Fraction(self.lam)
+        s = self._select_active(self.sample_weight)
+        lam = Fraction(self.lam)
         upper = from_floats(s, 1 / (lam * sum_weights(self.samples)))
         return Specification(
             self._active_target, 1.0, upper, unit=lam

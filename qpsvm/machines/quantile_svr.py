@@ -127,7 +127,8 @@ class QuantileSVR(RegressionProblem):
         )
 
     def _build_specification(self) -> Specification:
-        C, tau = compute_active_penalties(self.C, self.samples), Fraction(self.quantile)
+        C = compute_active_penalties(self.C, self.samples)
+        tau = Fraction(self.quantile)
         return self._specify_two_sided(
             0.0, concatenate_rationals(scale_exactly(C, tau), scale_exactly(C, 1 - tau))
         )  # (QSVR.2), (QSVR.10)

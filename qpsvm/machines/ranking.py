@@ -272,13 +272,17 @@ class Ranking(Problem):
         is_inactive = ~self._active_variables
         better, worse = self.pairs[is_inactive].T
         f = model.decision_function(as_row_source(self.X).matrix())
-        yf[is_inactive], margin[is_inactive] = f[better] - f[worse], 1.0
+        yf[is_inactive] = f[better] - f[worse]
+        margin[is_inactive] = 1.0
 
     def _build_specification(self) -> Specification:
-        pairs, weight = self.pairs[self._active_variables], self.sample_weight
-        m, active_index = len(pairs), np.zeros(self.n, dtype=np.intp)
+        pairs = self.pairs[self._active_variables]
+        weight = self.sample_weight
+        m = len(pairs)
+        active_index = np.zeros(self.n, dtype=np.intp)
         active_index[self.active_rows] = np.arange(len(self.active_rows))
-        entries, row_starts = np.tile([1.0, -1.0], m), np.arange(0, 2 * m + 1, 2)
+        entries = np.tile([1.0, -1.0], m)
+        row_starts = np.arange(0, 2 * m + 1, 2)
         return Specification(  # (RANK.2), (RANK.9)
             sign=repeat_value(1.0, m), level=1.0,
             upper=multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
@@ -323,7 +327,9 @@ def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
             raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
         group_of_sample = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
     members = np.lexsort((y, group_of_sample))
-    group, value, position = group_of_sample[members], y[members], np.arange(len(y))
+    group = group_of_sample[members]
+    value = y[members]
+    position = np.arange(len(y))
     new_group = np.append(True, group[1:] != group[:-1])
     new_value = new_group | np.append(True, value[1:] != value[:-1])
     first = np.maximum.accumulate(np.where(new_group, position, 0))
@@ -335,7 +341,10 @@ def list_all_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
     """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
     order = find_pair_order(y, groups)
     if not order.n_pairs:
-        where = "all samples are" if groups is None else "the samples of every group are"
+        if groups is None:
+            where = "all samples are"
+        else:
+            where = "the samples of every group are"
         raise DataError(f"there is no pair: {where} equally good")
     if order.n_pairs > MAX_PAIRS:
         raise TooLargeError(

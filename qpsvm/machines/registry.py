@@ -51,14 +51,17 @@ def is_registered(machine: type) -> bool:
 def _read_defaults(machine: Any) -> dict[str, Any]:
     """Return the defaults of the constructor; `inspect.signature` would not do, since Sphinx replaces signatures."""
     init = machine.__init__
-    names, values = init.__code__.co_varnames[: init.__code__.co_argcount], init.__defaults__ or ()
+    names = init.__code__.co_varnames[: init.__code__.co_argcount]
+    values = init.__defaults__ or ()
     return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(init.__kwdefaults__ or {})}
 
 
 def list_options(machine: Any) -> tuple[str, ...]:
     """List the options besides samples and kernel: the hyperparameters, and the intercept if it can be chosen."""
     options = tuple(machine._hyperparameters)
-    return (*options, "intercept") if "intercept" in _read_defaults(machine) else options
+    if "intercept" in _read_defaults(machine):
+        return *options, "intercept"
+    return options
 
 
 def find_default(option: str) -> Any:
@@ -69,4 +72,6 @@ def find_default(option: str) -> Any:
 
 def find_default_kernel(machine: Any) -> str:
     """Return the name of the default kernel, "linear" or "rbf"."""
-    return "linear" if type(_read_defaults(machine)["kernel"]).__name__ == "Linear" else "rbf"
+    if type(_read_defaults(machine)["kernel"]).__name__ == "Linear":
+        return "linear"
+    return "rbf"

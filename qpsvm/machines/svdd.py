@@ -141,7 +141,9 @@ class SVDD(NoveltyProblem):
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """Return R, by μ = (R² − ‖c‖²)/2, and its interval; NaN if linear constraints make R² negative."""
-        w, mu, (lowest_mu, highest_mu) = certificate.w, certificate.b, certificate.b_interval
+        w = certificate.w
+        mu = certificate.b
+        lowest_mu, highest_mu = certificate.b_interval
         squares = [  # R² for each μ, (SVDD.13)
             dot_with_bound(w, w, 2.0 * each)[0] if w is not None else 2.0 * (certificate.half_norm + each)
             for each in (lowest_mu, mu, highest_mu)

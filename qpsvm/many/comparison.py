@@ -175,7 +175,10 @@ def iter_comparison(
     if not isinstance(problem, (Problem, QP)):
         kind = type(problem).__name__
         raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
-    all_names = backends.names() if names is None else _as_unique_names(names, "backends")
+    if names is None:
+        all_names = backends.names()
+    else:
+        all_names = _as_unique_names(names, "backends")
     unique_forms: Sequence[Any] | None = None if forms is None else _as_unique_names(forms, "forms")
     for form in unique_forms or ():
         check_form(form)
@@ -232,7 +235,8 @@ def _iter_backend_rows(
     options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
     """Yield the rows of an installed backend, for these forms or, by default, for those that it accepts."""
-    traits, n_rows = find_problem_traits(problem), measure_size(problem).rows
+    traits = find_problem_traits(problem)
+    n_rows = measure_size(problem).rows
     first = backend.preferred_form(problem.space.is_linear)
     candidates = forms or ([first] if backend.abilities.is_educational else get_args(Form))
     refusals = {form: backend.explain_refusal(traits, n_rows, form) for form in candidates}
@@ -300,7 +304,9 @@ def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], total
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
     form = support = margin = None
     if isinstance(result, SVMResult):
-        form, support, margin = result.form, len(result.support), len(result.on_margin)
+        form = result.form
+        support = len(result.support)
+        margin = len(result.on_margin)
     return ComparisonRow(
         name, form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap, support, margin,
         result.iterations,
@@ -312,7 +318,9 @@ def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], total
 def _describe_error(error: BaseException) -> str:
     """Describe an error on one line; one from outside the library with its type."""
     text = " ".join(str(error).split())
-    return text if isinstance(error, errors.QPSVMError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+    if isinstance(error, errors.QPSVMError) and text:
+        return text
+    return f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def _take_few_rows(problem: Problem) -> Problem | None:
@@ -331,7 +339,10 @@ def _take_few_rows(problem: Problem) -> Problem | None:
 
 def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
-    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
+    if backend.abilities.supports("time_limit"):
+        limits = {"time_limit": WARM_UP_SECONDS}
+    else:
+        limits = {}
     try:
         result: Any = solve(warm_up_problem, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
     except BACKEND_ERRORS:  # the solve of the problem itself will report it

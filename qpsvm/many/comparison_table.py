@@ -333,11 +333,15 @@ def _format_value(value: float | None, specification: str) -> str:
 def _format_seconds(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{1e3 * value:.1f} ms" if value < 1 else f"{value:.2f} s"
+    if value < 1:
+        return f"{1e3 * value:.1f} ms"
+    return f"{value:.2f} s"
 
 
 def _drop_nonfinite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _write_or_return(path: str | os.PathLike[str] | None, text: str) -> str | None:

@@ -106,7 +106,9 @@ class AllInOneDual:
 
     def name_multipliers(self, b: FloatArray) -> dict[str, float]:
         """Return the multipliers by name, from b (k,); empty without an intercept."""
-        return {f"b_{c}": value for c, value in enumerate(b.tolist())} if self.intercept else {}
+        if self.intercept:
+            return {f"b_{c}": value for c, value in enumerate(b.tolist())}
+        return {}
 
     def take_row_intercepts(self, multipliers: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
         """Return b of the own class and of the rival of every row, (m,) each."""
@@ -149,7 +151,10 @@ class AllInOneDual:
     def compute_losses(self, t: FloatArray) -> FloatArray:
         """Return L of (JOINT.2) per sample: (n,), from t (n, k)."""
         positive_part = np.maximum(t, 0.0)
-        slack = positive_part.max(axis=1) if self.has_shared_slack else positive_part.sum(axis=1)
+        if self.has_shared_slack:
+            slack = positive_part.max(axis=1)
+        else:
+            slack = positive_part.sum(axis=1)
         losses: FloatArray = self.upper * slack  # (JOINT.2)
         return losses
 

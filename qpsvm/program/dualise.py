@@ -104,7 +104,9 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
         raise ParameterTypeError(f"reduced must be True or False, got {format_value(reduced)}")
     F, d = _factorise(qp.P)
     dual = _build_dorn_dual(qp, F, d)
-    return _eliminate_pivots(dual, _find_pivots(qp, F.shape[1], d, dual)) if reduced else dual
+    if reduced:
+        return _eliminate_pivots(dual, _find_pivots(qp, F.shape[1], d, dual))
+    return dual
 
 
 def _factorise(P: Operator) -> tuple[Matrix, FloatArray]:

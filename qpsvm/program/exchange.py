@@ -122,9 +122,16 @@ class Exchange(Solvable[Any]):
             added = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, rhs_name: rhs})
             new, new_rhs = getattr(added, name), getattr(added, rhs_name)
             old, old_rhs = getattr(self, name), getattr(self, rhs_name)
-            parts[name] = new if old is None else sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csc")
-            parts[rhs_name] = new_rhs if old_rhs is None else np.concatenate([old_rhs, new_rhs])
-            first, group_name = 0 if old_rhs is None else len(old_rhs), f"more {name}"
+            if old is None:
+                parts[name] = new
+            else:
+                parts[name] = sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csc")
+            if old_rhs is None:
+                parts[rhs_name] = new_rhs
+            else:
+                parts[rhs_name] = np.concatenate([old_rhs, new_rhs])
+            first = 0 if old_rhs is None else len(old_rhs)
+            group_name = f"more {name}"
             while group_name in groups:
                 group_name = f"{group_name}+"
             groups[group_name] = Rows(name, slice(first, first + len(new_rhs)), f"{name}x {sign} {rhs_name}")

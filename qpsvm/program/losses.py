@@ -52,7 +52,8 @@ def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> Flo
 
 def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
-    bound_slack, is_hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
+    bound_slack = upper - alpha
+    is_hard = (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         term_below = alpha * (0.5 * curvature * alpha - t)  # for a hard margin, α(y f − 1) of (HARD.7)
         difference = t - curvature * alpha
@@ -116,7 +117,9 @@ def is_zero(values: PerRow) -> bool:
 
 def soft_threshold(t: FloatArray, k: PerRow) -> FloatArray:
     """Return S_k(t): (n,); t itself if k = 0."""
-    return t if is_zero(k) else t - np.clip(t, -np.asarray(k), k)
+    if is_zero(k):
+        return t
+    return t - np.clip(t, -np.asarray(k), k)
 
 
 def _weighted_sum(weights: PerRow, values: FloatArray) -> float:
@@ -149,7 +152,10 @@ class Loss:
 
     def scale_by(self, factors: PerRow) -> Self:
         """Return the losses φ_i times factors f_i > 0, as if sample i occurred f_i times."""
-        curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
+        if is_zero(self.curvature):
+            curvature = self.curvature
+        else:
+            curvature = self.curvature / factors
         low = self.low if is_zero(self.low) else self.low * factors
         return replace(self, high=self.high * factors, low=low, curvature=curvature)
 
@@ -231,11 +237,17 @@ class Loss:
         """Return Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
         if self.is_hinge:
             return float((self._compute_dual_of_excess(r) - a) @ r)
-        clipped_r = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
+        if is_zero(self.tube):
+            clipped_r = None
+        else:
+            clipped_r = np.clip(r, -np.asarray(self.tube), self.tube)
         v = r if clipped_r is None else r - clipped_r
         optimal = self._compute_dual_of_excess(v)
         difference = optimal - a
-        tube_terms = 0.0 if clipped_r is None else float((self.tube * np.abs(a) - clipped_r * a).sum())
+        if clipped_r is None:
+            tube_terms = 0.0
+        else:
+            tube_terms = float((self.tube * np.abs(a) - clipped_r * a).sum())
         if self.is_piecewise_linear:
             return tube_terms + float(difference @ v)
         is_free = (optimal > self.low) & (optimal < self.high)
@@ -248,7 +260,10 @@ class Loss:
 
     def compute_dual_value(self, a: FloatArray) -> float:
         """Return ℓᵀa − Σφ*(a), the contribution of a to the dual."""
-        value = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
+        if isinstance(self.level, float):
+            value = self.level * float(a.sum())
+        else:
+            value = float(self.level @ a)
         return value if self.is_hinge else value - self.sum_conjugates(a)
 
     def measure_kink_distance(self, r: FloatArray) -> FloatArray:
@@ -258,7 +273,10 @@ class Loss:
         excess = r if self.is_one_sided else np.abs(r) - self.tube
         if self.is_piecewise_linear:
             return np.abs(excess)
-        bound = self.high if self.is_one_sided else np.where(r > 0.0, self.high, -np.asarray(self.low))
+        if self.is_one_sided:
+            bound = self.high
+        else:
+            bound = np.where(r > 0.0, self.high, -np.asarray(self.low))
         past = excess - self.curvature * bound
         return np.where(excess < 0.0, -excess, np.maximum(past, 0.0))
 

@@ -20,7 +20,8 @@ DIGITS = 4
 
 def as_text(qp: Any) -> str:
     """Format a QP for a terminal."""
-    lines, lead = [qp.title, f"  minimise    {qp.formula}"], "  subject to  "
+    lines = [qp.title, f"  minimise    {qp.formula}"]
+    lead = "  subject to  "
     for text, name, count in _list_restrictions(qp):
         lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
         lead = " " * len(lead)
@@ -85,13 +86,17 @@ def _describe_box(qp: Any, name: str, part: slice) -> str:
 
 
 def _format_bound(bound: FloatArray, letter: str) -> str:
-    return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
+    if (bound == bound[0]).all():
+        return f"{bound[0]:.6g}"
+    return f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
 
 
 def _format_bytes(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+            if unit == "B":
+                return f"{size:.0f} {unit}"
+            return f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
 
@@ -105,7 +110,10 @@ def list_names(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
     names = [""] * n
     for name, part in parts:
         count = part.stop - part.start
-        names[part] = [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+        if count == 1:
+            names[part] = [name]
+        else:
+            names[part] = [f"{name}[{i}]" for i in range(count)]
     return names
 
 
@@ -123,7 +131,8 @@ def build_lines(
     n = len(q)
     if max(n, sum(len(side) for _, _, side, _ in rows if side is not None)) > MAX_SIZE:
         return [], []
-    names, every = list_names(variables.items(), n), np.arange(n)
+    names = list_names(variables.items(), n)
+    every = np.arange(n)
     lines: list[Line] = [
         _build_line("P" if i == 0 else "", row, name=names[i]) for i, row in enumerate(P.block(every, every))
     ]
@@ -131,7 +140,8 @@ def build_lines(
     for letter, matrix, side, groups in rows:
         if matrix is None or side is None:
             continue
-        entries, called = as_dense(matrix) if sp.issparse(matrix) else matrix, list_names(groups, len(side))
+        entries = as_dense(matrix) if sp.issparse(matrix) else matrix
+        called = list_names(groups, len(side))
         relation = "≤" if letter == "G" else "="
         lines += [
             _build_line(letter if i == 0 else "", entries[i], relation, _format_number(side[i]), called[i])

@@ -133,7 +133,8 @@ class QP(Exchange):
     statement: Statement | None = None
 
     def __post_init__(self) -> None:
-        P, q = as_operator(self.P), as_vector(self.q, "q")
+        P = as_operator(self.P)
+        q = as_vector(self.q, "q")
         n = len(q)
         if not n:
             raise DataError("a QP needs at least one variable; q is empty")
@@ -147,7 +148,8 @@ class QP(Exchange):
         check_texts(formula=self.formula, title=self.title)
         self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
         freeze_parts(self)
-        names, rows = as_variable_slices(self.variables, n), as_row_groups(self.constraints, h, b)
+        names = as_variable_slices(self.variables, n)
+        rows = as_row_groups(self.constraints, h, b)
         self.__dict__.update(variables=names, constraints=rows)
 
     @property
@@ -261,7 +263,10 @@ class QP(Exchange):
                 f"no constraint group {format_value(name)}; {describe_nearest(name, self.constraints)}"
             )
         group = self.constraints[name]
-        letter, multipliers, side = ("z", z, self.h) if group.matrix == "G" else ("y", y, self.b)
+        if group.matrix == "G":
+            letter, multipliers, side = "z", z, self.h
+        else:
+            letter, multipliers, side = "y", y, self.b
         return _check_vector(multipliers, letter, 0 if side is None else len(side))[group.rows]
 
     def to_lifted(self) -> QP:
@@ -293,7 +298,10 @@ class QP(Exchange):
         Z, d = factor
         k = Z.shape[1]
         lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
-        A = lift if self.A is None else sp.vstack([_pad_columns(self.A, k), lift], format="csc")
+        if self.A is None:
+            A = lift
+        else:
+            A = sp.vstack([_pad_columns(self.A, k), lift], format="csc")
         p = 0 if self.A is None else self.A.shape[0]
         lb, ub = self.bounds
         return QP(

@@ -44,7 +44,8 @@ def compute_dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z
 def compute_complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Return the largest product of a multiplier and the slack of its row or bound; infinite bounds count as 0."""
     lb, ub = qp.bounds
-    z_lb, z_ub = np.maximum(-z_box, 0.0), np.maximum(z_box, 0.0)
+    z_lb = np.maximum(-z_box, 0.0)
+    z_ub = np.maximum(z_box, 0.0)
     parts = [
         np.abs(np.where(z_lb > 0, z_lb * (x - np.where(np.isfinite(lb), lb, 0.0)), 0.0)),
         np.abs(np.where(z_ub > 0, z_ub * (np.where(np.isfinite(ub), ub, 0.0) - x), 0.0)),

@@ -84,7 +84,9 @@ class DualPart:
         if self.rows is None:
             return vector
         common = find_common_value(vector)
-        return vector[self.row_indices] if common is None else repeat_value(common, len(self.row_indices))
+        if common is None:
+            return vector[self.row_indices]
+        return repeat_value(common, len(self.row_indices))
 
     @cached
     def row_indices(self) -> IntArray:
@@ -209,7 +211,9 @@ def build_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
 
     For at most MAX_CACHED_ROWS samples the arrays are cached, so that `is_two_sided` recognises them by identity.
     """
-    return _compute_two_sided_rows(n) if n > MAX_CACHED_ROWS else _cached_two_sided_rows(n)
+    if n > MAX_CACHED_ROWS:
+        return _compute_two_sided_rows(n)
+    return _cached_two_sided_rows(n)
 
 
 def _compute_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:

@@ -79,7 +79,10 @@ class QPSolution:
 
     def __repr__(self) -> str:
         parts = ("qp", "reported", "solver", "x", "y", "z", "iterations")
-        gap = {} if self.x is None else {"measured_gap": self.duality_gap() / max(1.0, abs(self.objective))}
+        if self.x is None:
+            gap = {}
+        else:
+            gap = {"measured_gap": self.duality_gap() / max(1.0, abs(self.objective))}
         return build_repr("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
 
     def replace(self, **parts: Any) -> QPSolution:

@@ -97,9 +97,9 @@ class Specification:
         """Return ℓ, U or δ of every row as floats: (m,)."""
         if isinstance(values, np.ndarray):
             return values
-        return (
-            repeat_value(values, len(self.sign)) if isinstance(values, float) else as_floats(self.to_rationals(values))
-        )
+        if isinstance(values, float):
+            return repeat_value(values, len(self.sign))
+        return as_floats(self.to_rationals(values))
 
     def build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
@@ -111,10 +111,16 @@ class Specification:
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
                 "multiply C by a constant, or give such samples the weight 0"
             )
-        rounding_errors = self.level.low if isinstance(self.level, RationalVector) else None
+        if isinstance(self.level, RationalVector):
+            rounding_errors = self.level.low
+        else:
+            rounding_errors = None
         if self.diagonal:
             level = level + float(self.diagonal) * gram.diagonal()
-        classes = None if self.classes is None else replace(self.classes, intercept=intercept)
+        if self.classes is None:
+            classes = None
+        else:
+            classes = replace(self.classes, intercept=intercept)
         return SVMDual(
             gram=gram,
             sign=self.sign,
@@ -139,7 +145,10 @@ class Specification:
         for group in self.groups:
             column = self.sign if group.entry is None else repeat_value(group.entry, m)
             total = round_to_nearest(group.total)
-            remainder = Fraction(0) if not math.isfinite(total) else group.total - Fraction(total)
+            if not math.isfinite(total):
+                remainder = Fraction(0)
+            else:
+                remainder = group.total - Fraction(total)
             low = round_to_nearest(remainder)
             rest = remainder - Fraction(low)
             other_groups.append(
@@ -168,12 +177,16 @@ class PrimalNotation(NamedTuple):
 
 def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
     """Build (RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
-    groups, m, r = specification.build_groups(intercept), len(specification.sign), Z.shape[1]
+    groups = specification.build_groups(intercept)
+    m = len(specification.sign)
+    r = Z.shape[1]
     upper = specification.to_rationals(specification.upper)
     curvature = specification.to_rationals(specification.curvature)
-    bounded, curved = ~upper.infinite_mask, as_floats(curvature) > 0.0
+    bounded = ~upper.infinite_mask
+    curved = as_floats(curvature) > 0.0
     with_xi, with_zeta = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)
-    unit, zeros = round_to_nearest(specification.unit), np.zeros(m)
+    unit = round_to_nearest(specification.unit)
+    zeros = np.zeros(m)
     penalty = as_floats(scale_exactly(upper, specification.unit)) / notation.size
     quadratic_penalty = zeros
     if curved.any():
@@ -185,9 +198,11 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
     h = 0.0 - as_floats(specification.to_rationals(specification.level))
     if specification.diagonal:
         h = h - float(specification.diagonal) * squared_norms(Z)
-    f, norm = "(wᵀx_i + b)" if intercept else "wᵀx_i", "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
+    f = "(wᵀx_i + b)" if intercept else "wᵀx_i"
+    norm = "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
     G = _build_margin_matrix(_take_signed_points(specification, Z), columns, (with_xi, with_zeta), notation.size)
-    n_blocks, n_free = len(notation.rows), r + len(groups)
+    n_blocks = len(notation.rows)
+    n_free = r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
     lengths |= {name: len(with_xi) // n_blocks for name in SLACKS[:n_blocks]} | {"zeta": len(with_zeta)}
     return QP(

@@ -184,7 +184,9 @@ class SVMDual(DualRows):
     def has_curvature(self) -> bool:
         """Whether any δ is positive."""
         value = find_common_value(self.curvature)
-        return bool((self.curvature > 0.0).any()) if value is None else value > 0.0
+        if value is None:
+            return bool((self.curvature > 0.0).any())
+        return value > 0.0
 
     @cached
     def hard_rows(self) -> NDArray[np.bool_] | None:
@@ -204,7 +206,9 @@ class SVMDual(DualRows):
     def is_bounded(self) -> bool:
         """Whether every U is finite."""
         value = find_common_value(self.upper)
-        return bool(np.isfinite(self.upper).all()) if value is None else value < np.inf
+        if value is None:
+            return bool(np.isfinite(self.upper).all())
+        return value < np.inf
 
     @cached
     def common_level(self) -> float | None:
@@ -237,7 +241,10 @@ class SVMDual(DualRows):
     @cached
     def hessian(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
-        row_gram = take_rows(self.gram, self.rows) if self.mix is None else combine_rows(self.gram, self.mix)
+        if self.mix is None:
+            row_gram = take_rows(self.gram, self.rows)
+        else:
+            row_gram = combine_rows(self.gram, self.mix)
         return add_diagonal(row_gram.congruence(self.sign), self.curvature if self.has_curvature else None)
 
     @cached
@@ -291,7 +298,10 @@ class SVMDual(DualRows):
     @cached
     def _distinct_rows(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
         """The distinct rows of E, (q, q), and the masks (m,) of the rows equal to each."""
-        second_entry = find_common_value(self.groups[1].column) if len(self.groups) == 2 else None
+        if len(self.groups) == 2:
+            second_entry = find_common_value(self.groups[1].column)
+        else:
+            second_entry = None
         if second_entry and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
             first = self.sign == self.sign[0]
             if not first.all():
@@ -309,7 +319,10 @@ class SVMDual(DualRows):
         """M⁻¹, with μ = M⁻¹θ and the distinct rows of E as M, (q, q): 1 for one group."""
         if self.linear_constraints is not None:
             return self.linear_constraints.unconstrained_dual.inverse_mixing
-        mixing = self._distinct_rows[0] if len(self.groups) > 1 else np.eye(len(self.groups))
+        if len(self.groups) > 1:
+            mixing = self._distinct_rows[0]
+        else:
+            mixing = np.eye(len(self.groups))
         return invert_mixing(mixing, ", ".join(group.name for group in self.groups))
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
@@ -343,7 +356,9 @@ class SVMDual(DualRows):
         float
             The multiplier of the intercept's group.
         """
-        return 0.0 if self.intercept is None else multipliers[self.intercept.multiplier]
+        if self.intercept is None:
+            return 0.0
+        return multipliers[self.intercept.multiplier]
 
     def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
         """Return the level that s f has to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
@@ -365,7 +380,10 @@ class SVMDual(DualRows):
         for group in self.margin_groups:
             moved = multiply(-multipliers[group.multiplier], group.column)
             one, other = find_common_value(margin), find_common_value(moved)
-            margin = margin + moved if one is None or other is None else repeat_value(one + other, self.m)
+            if one is None or other is None:
+                margin = margin + moved
+            else:
+                margin = repeat_value(one + other, self.m)
         return margin
 
     def bound_margin_rounding(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:

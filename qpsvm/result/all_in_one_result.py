@@ -123,9 +123,15 @@ class AllInOneResult(SVMResult):
         terms = self.terms.copy()
         worst_rival = np.where(own, -np.inf, self.shortfalls).argmax(axis=1)
         terms[np.arange(n), worst_rival] += terms[np.arange(n), label]
-        xi = np.broadcast_to(self.xi[:, None], (n, k)) if self.xi.ndim == 1 else self.xi
+        if self.xi.ndim == 1:
+            xi = np.broadcast_to(self.xi[:, None], (n, k))
+        else:
+            xi = self.xi
         columns = {"alpha": self.alpha, "xi": xi, "shortfall": self.shortfalls, "gap": terms}
-        columns["residual"] = terms / abs(self.primal) if np.isfinite(self.primal) and self.primal else terms
+        if np.isfinite(self.primal) and self.primal:
+            columns["residual"] = terms / abs(self.primal)
+        else:
+            columns["residual"] = terms
         labels = self.classes[rival]
         kinds = [("sample", "i8"), ("rival", labels.dtype), *((name, "f8") for name in columns), ("kind", "U6")]
         rows = np.empty(len(sample), dtype=kinds)

@@ -95,7 +95,8 @@ def couple_probabilities(P: FloatArray) -> FloatArray:
     first, second = np.triu_indices(k, 1)
     later = np.clip(P, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     r = np.zeros((m, k, k))
-    r[:, second, first], r[:, first, second] = later, 1.0 - later
+    r[:, second, first] = later
+    r[:, first, second] = 1.0 - later
     system = np.zeros((m, k + 1, k + 1))  # optimality conditions; the last unknown is the multiplier of Σp = 1
     system[:, :k, :k] = -r * r.transpose(0, 2, 1)
     diagonal = np.arange(k)

@@ -239,8 +239,14 @@ class Certified(AttributeHints, ProvenPredictions):
 
     def _describe_optimum(self) -> list[str]:
         """Return the lines of a summary about the optimum, the solver and the time."""
-        lines = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
-        iterations = "" if self.iterations is None else f", {self.iterations} iterations"
+        if self.gap < np.inf:
+            lines = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"]
+        else:
+            lines = []
+        if self.iterations is None:
+            iterations = ""
+        else:
+            iterations = f", {self.iterations} iterations"
         return [
             *lines,
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{iterations}; it reported "
@@ -251,4 +257,6 @@ class Certified(AttributeHints, ProvenPredictions):
 
 def format_seconds(seconds: float) -> str:
     """Format a time in milliseconds or seconds."""
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+    if seconds < 1:
+        return f"{1e3 * seconds:.3g} ms"
+    return f"{seconds:.3g} s"

@@ -72,12 +72,16 @@ def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -
     """Return hints on features out of scale, and on a nearly constant kernel; none if X (n, d) is not in memory."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
-    hints = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
+    if X.shape[1] < 2:
+        hints = []
+    else:
+        hints = _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
     gamma = getattr(kernel, "gamma", None)
     if isinstance(gamma, (int, float)):
         subset = X[np.unique(np.linspace(0, X.shape[0] - 1, KERNEL_ROWS).astype(int))]
         K = np.asarray(kernel(subset, subset))
-        spread, largest_value = float(np.ptp(K)), float(np.abs(K).max())
+        spread = float(np.ptp(K))
+        largest_value = float(np.abs(K).max())
         samples_vary = np.ptp(as_dense(subset), axis=0).any()
         if samples_vary and spread < MIN_KERNEL_SPREAD * largest_value:
             share = f"{spread / largest_value:.0e} of their size"
@@ -124,7 +128,9 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
 
     Shapes: counts (k, k), with one row per true class; classes (k,).
     """
-    n, n_true, n_predicted = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
+    n = int(counts.sum())
+    n_true = counts.sum(axis=1)
+    n_predicted = counts.sum(axis=0)
     if n < 2:
         return []
     advice = "another C, or another kernel"
@@ -151,12 +157,14 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
 
 def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np.intp]:
     """Return the confusion matrix of the active training samples: (k, k)."""
-    rows, k = problem.active_rows, len(problem.classes)
+    rows = problem.active_rows
+    k = len(problem.classes)
     if result.coef.ndim > 1:
         labels = problem.samples.target[rows].astype(np.intp)
         differences: FloatArray = -result.yf[rows]  # f_c − f_y
         return _count_confusion(labels, differences.argmax(axis=1), k)
-    is_positive, yf = problem.samples.target[rows] > 0.0, result.yf[rows]
+    is_positive = problem.samples.target[rows] > 0.0
+    yf = result.yf[rows]
     is_positive_f = np.where(is_positive, yf > 0.0, yf < 0.0)  # f = 0 is on the side of the smaller label
     return _count_confusion(is_positive.astype(np.intp), is_positive_f.astype(np.intp), k)
 

@@ -53,7 +53,9 @@ class KKTTable:
         return KKTTable(selected, self._numbers if selects_columns else self._numbers[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self._rows, dtype=dtype) if copy else np.asarray(self._rows, dtype=dtype)
+        if copy:
+            return np.array(self._rows, dtype=dtype)
+        return np.asarray(self._rows, dtype=dtype)
 
     def __eq__(self, other: object) -> Any:
         """Compare as arrays: row by row, (n,)."""
@@ -105,7 +107,9 @@ class KKTTable:
     def _displayed_rows(self) -> list[int]:
         """Indices of the rows that are printed."""
         n = len(self)
-        return list(range(n)) if n <= MAX_ROWS else [*range(ROWS_AT_EACH_END), *range(n - ROWS_AT_EACH_END, n)]
+        if n <= MAX_ROWS:
+            return list(range(n))
+        return [*range(ROWS_AT_EACH_END), *range(n - ROWS_AT_EACH_END, n)]
 
     def _describe_worst_row(self) -> list[str]:
         """Return the line with the largest residual and its row; empty if there are no residuals."""
@@ -119,4 +123,6 @@ class KKTTable:
 
 
 def _format_value(value: Any) -> str:
-    return f"{value:.{DIGITS}g}" if isinstance(value, (float, np.floating)) else str(value)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.{DIGITS}g}"
+    return str(value)

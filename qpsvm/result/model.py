@@ -37,7 +37,9 @@ def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bo
         raise ParameterError("diagonal= is for a precomputed kernel: any other kernel computes K(x, x)")
     if diagonal is None and is_precomputed and needed:
         raise ParameterError("a precomputed kernel needs diagonal=, K(x, x) of each row of X")
-    return None if diagonal is None else as_finite_vector(diagonal, "diagonal", n_rows)
+    if diagonal is None:
+        return None
+    return as_finite_vector(diagonal, "diagonal", n_rows)
 
 
 def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
@@ -177,7 +179,10 @@ class DecisionFunctions(ProbabilityMixin):
         values = self.decision_function(X, diagonal=diagonal)
         if self.classes is None:
             return values
-        indices = values.argmax(axis=1) if values.ndim > 1 else self._has_second_label(values).astype(int)
+        if values.ndim > 1:
+            indices = values.argmax(axis=1)
+        else:
+            indices = self._has_second_label(values).astype(int)
         return np.asarray(self.classes[indices])
 
     def _has_second_label(self, values: FloatArray) -> NDArray[np.bool_]:
@@ -276,7 +281,9 @@ class Model(DecisionFunctions):
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return f(x) for each row of X, (m,)."""
         values = self._evaluate_rows(X, diagonal)
-        return values if self.threshold is None else snap_margins(values, self.threshold)
+        if self.threshold is None:
+            return values
+        return snap_margins(values, self.threshold)
 
     def _has_second_label(self, values: FloatArray) -> NDArray[np.bool_]:
         return values > 0.0 if self.threshold is None else values >= 0.0
@@ -362,7 +369,10 @@ class Model(DecisionFunctions):
         start = 0
         for tile in (piece.matrix for block in source.blocks() for piece in block.iter_tiles()):
             end = start + tile.shape[0]
-            tile_diagonal = None if kernel_diagonal is None else kernel_diagonal[start:end]
+            if kernel_diagonal is None:
+                tile_diagonal = None
+            else:
+                tile_diagonal = kernel_diagonal[start:end]
             values.append(self.decision_function(tile if order is None else tile[:, order], diagonal=tile_diagonal))
             start = end
         return np.concatenate(values)
@@ -445,7 +455,10 @@ class PairsModel(DecisionFunctions):
 
     @cached_property
     def _scores(self) -> ScoreFunctions:
-        support = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
+        if isinstance(self.kernel, Precomputed):
+            support = self.vectors
+        else:
+            support = np.arange(self.coef.shape[1])
         boundaries = np.concatenate([[0], np.cumsum(self.counts)])
         return ScoreFunctions(self.kernel, np.asarray(support), self.vectors, self.coef, self.b, self.w, boundaries)
 
@@ -460,12 +473,18 @@ class PairsModel(DecisionFunctions):
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return a score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
         values = super().decision_function(X, diagonal=diagonal)
-        return compute_scores(values, len(self.classes)) if self.by_class else values
+        if self.by_class:
+            return compute_scores(values, len(self.classes))
+        return values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """Return the label of the class with the most votes, (m,); ties go to the first."""
-        values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
-        codes = compute_scores(values, k).argmax(axis=1) if self.break_ties else find_winners(values, k)
+        values = super().decision_function(X, diagonal=diagonal)
+        k = len(self.classes)
+        if self.break_ties:
+            codes = compute_scores(values, k).argmax(axis=1)
+        else:
+            codes = find_winners(values, k)
         return np.asarray(self.classes[codes])
 
 
@@ -511,4 +530,6 @@ def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:
     attributes = read_model(path)
     if "counts" in attributes:  # an attribute of this class only, as is `diagonal` of `Model`
         return PairsModel(**attributes)
-    return Model(**attributes) if "diagonal" in attributes else AllInOneModel(**attributes)
+    if "diagonal" in attributes:
+        return Model(**attributes)
+    return AllInOneModel(**attributes)

@@ -84,7 +84,9 @@ class ProvenPredictions:
         True
         """
         low, high, _ = self._compute_bounds(X, problem, diagonal)
-        return (low[:, 0], high[:, 0]) if np.ndim(self.model.b) == 0 else (low, high)
+        if np.ndim(self.model.b) == 0:
+            return low[:, 0], high[:, 0]
+        return low, high
 
     def proven(
         self, X: Any, *, within: float | None = None, problem: SolvedProblem | None = None, diagonal: Any = None
@@ -134,7 +136,8 @@ class ProvenPredictions:
             return np.asarray((high - f <= max_distance) & (f - low <= max_distance))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
-        row_index, best = np.arange(len(f)), f.argmax(axis=1)
+        row_index = np.arange(len(f))
+        best = f.argmax(axis=1)
         others_high = high.copy()
         others_high[row_index, best] = -np.inf
         return np.asarray(low[row_index, best] > others_high.max(axis=1))

@@ -147,7 +147,10 @@ class QPResult:
         """
         qp = self.qp
         p, m = len(self.y), len(self.z)
-        point = f"a feasible one within {self.radius:.2g} of each entry" if self.radius else "feasible"
+        if self.radius:
+            point = f"a feasible one within {self.radius:.2g} of each entry"
+        else:
+            point = "feasible"
         lines = [
             f"{qp.title}: {qp.n} variable{'s' * (qp.n > 1)}, {p} equalities, {m} inequalities",
             f"  status      {self.status}: {self.explanation}",

@@ -184,7 +184,9 @@ class SVMResult(Certified):
     def constraint_multipliers(self) -> Mapping[str, float]:
         """Multipliers of the linear constraints by name: the rate at which the optimum decreases with each bound."""
         table = self.constraints
-        return {} if table is None else dict(zip(table["name"].tolist(), table["multiplier"].tolist(), strict=True))
+        if table is None:
+            return {}
+        return dict(zip(table["name"].tolist(), table["multiplier"].tolist(), strict=True))
 
     @cached
     def xi(self) -> FloatArray:
@@ -228,7 +230,8 @@ class SVMResult(Certified):
         >>> print(result.support, result.support_vectors.ravel())
         [1 2] [1. 3.]
         """
-        X, rows = self._require_problem(None).X, np.unique(np.nonzero(self.coef)[0])
+        X = self._require_problem(None).X
+        rows = np.unique(np.nonzero(self.coef)[0])
         return as_row_source(X).take(rows)
 
     @cached
@@ -395,7 +398,10 @@ class SVMResult(Certified):
         """
         _, free, at_bound = self.kind_descriptions
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
-        constraints = [] if self.constraints is None else [_describe_constraints(self.constraints)]
+        if self.constraints is None:
+            constraints = []
+        else:
+            constraints = [_describe_constraints(self.constraints)]
         lines = [
             *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
@@ -432,19 +438,26 @@ class SVMResult(Certified):
         html = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
         counts = [*zip(self.kinds.descriptions, self.counts, strict=True), ("all", sum(self.counts))]
         html += render_table([[Cell(kind), Cell(str(count), True)] for kind, count in counts], head=["kind", "samples"])
-        return html if self.constraints is None else html + _render_constraints(self.constraints)
+        if self.constraints is None:
+            return html
+        return html + _render_constraints(self.constraints)
 
 
 def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
     """Build the rows of `SVMResult.kkt`, (n,); a regression has columns for the two α of a sample."""
-    n, terms = len(result.kind), result.terms
-    alpha, eta = result.alpha, result.upper - result.alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
+    n = len(result.kind)
+    terms = result.terms
+    alpha = result.alpha
+    eta = result.upper - result.alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     columns = {"alpha": alpha, "xi": result.xi, "eta": eta, "yf": result.yf}
     if len(alpha) != n and result.target is not None:
         columns = {"alpha_above": alpha[:n], "alpha_below": alpha[n:], "eta_above": eta[:n], "eta_below": eta[n:]}
         columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
         terms = terms[:n] + terms[n:]
-    indices = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
+    if result.pairs is None:
+        indices = {}
+    else:
+        indices = {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
     names = np.array(result.kinds.names)
@@ -463,7 +476,10 @@ def _describe_constraints(table: NDArray[np.void]) -> str:
     listed = ", ".join(f"{table['name'][k]} ({table['multiplier'][k]:.4g})" for k in costliest)
     more = ", …" if len(positive) > len(costliest) else ""
     violation = float(table["violation"].max(initial=0.0))
-    feasibility = "all satisfied" if violation == 0.0 else f"largest violation {violation:.1e}"
+    if violation == 0.0:
+        feasibility = "all satisfied"
+    else:
+        feasibility = f"largest violation {violation:.1e}"
     count = f"{len(positive)} with a positive multiplier"
     return f"{len(table)} rows, {feasibility}; {count}{': ' if listed else ''}{listed}{more}"
 
@@ -477,7 +493,10 @@ def _render_constraints(table: NDArray[np.void]) -> str:
         for row in table[costliest]
     ]
     is_truncated = len(table) > MAX_DISPLAYED_ROWS
-    caption = f"the first {MAX_DISPLAYED_ROWS} of {len(table)}, by multiplier" if is_truncated else ""
+    if is_truncated:
+        caption = f"the first {MAX_DISPLAYED_ROWS} of {len(table)}, by multiplier"
+    else:
+        caption = ""
     return render_table(cells, head=["row", "value ≤", *columns[1:]], title="linear constraints", caption=caption)
 
 

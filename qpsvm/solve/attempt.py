@@ -70,7 +70,8 @@ def run_backend(
 
 def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> Attempt[SVMResult]:
     """Solve at one tolerance after another until the result is optimal, and return the best one."""
-    request, tolerances = run.request, _list_tolerances(run.backend, run.request)
+    request = run.request
+    tolerances = _list_tolerances(run.backend, run.request)
     best: CertifiedPoint | None = None
     for tol in tolerances:
         is_rough = tol != tolerances[-1] and tol is not None and tol > request.tol
@@ -101,7 +102,11 @@ class BackendRun:
         self, problem: Problem, backend: Backend, form: Form, request: SolveRequest, pulse: Pulse,
         max_iter: int | None,
     ) -> None:  # fmt: skip
-        self.problem, self.backend, self.form, self.request, self._pulse = problem, backend, form, request, pulse
+        self.problem = problem
+        self.backend = backend
+        self.form = form
+        self.request = request
+        self._pulse = pulse
         self.max_iter, self.is_over = max_iter, False
         self._solve_time, self._iterations = 0.0, 0
         build_clock = Clock()
@@ -112,11 +117,17 @@ class BackendRun:
             self._compiled = backend.compile(self._scaled.qp)
         self._build_time = build_clock.seconds
         if is_logging(request.verbose):
-            variables = len(problem.svm.level) if self._scaled is None else self._scaled.qp.n
+            if self._scaled is None:
+                variables = len(problem.svm.level)
+            else:
+                variables = self._scaled.qp.n
             text = f"{problem.title}; backend {backend.name}, {form} form, {variables} variables"
             log_message(text, request.verbose)
         start = request.start if request.can_warm_start(backend, form) else None
-        self._start = start if start is None or self._scaled is None else self._scaled.scale(start)
+        if start is None or self._scaled is None:
+            self._start = start
+        else:
+            self._start = self._scaled.scale(start)
         self._start_multipliers: Mapping[str, float] | None = None
 
     def solve(self, tol: float | None, max_seconds: float, is_rough: bool = False) -> CertifiedPoint:
@@ -125,7 +136,10 @@ class BackendRun:
         is_rough: Whether it will be solved again at a smaller tolerance.
         """
         request, problem = self.request, self.problem
-        iterations_left = None if self.max_iter is None else self.max_iter - self._iterations
+        if self.max_iter is None:
+            iterations_left = None
+        else:
+            iterations_left = self.max_iter - self._iterations
         limits = request.build_limits(
             self.backend, tol, max_seconds, iterations_left, self._start, self._start_multipliers
         )
@@ -165,7 +179,9 @@ class BackendRun:
             solution = self._compiled._solve_checked(limits, options)
         self._solve_time += solution.solve_time
         self._iterations += solution.iterations or 0
-        return self._scaled.unscale(solution) if isinstance(solution, QPSolution) and self._scaled else solution
+        if isinstance(solution, QPSolution) and self._scaled:
+            return self._scaled.unscale(solution)
+        return solution
 
     def _set_next_start(self, solution: QPSolution | DualSolution, certified: CertifiedPoint) -> None:
         """Set the start of the next solve: the certified point if it is clearly better than the solver's own.
@@ -204,7 +220,8 @@ def check_available_memory(problem: Problem, backend: Backend, form: Form, requi
     has_address_limit = find_free_address_space() < float("inf")
     if requirements.memory_bytes < SMALL_BYTES and not has_address_limit:
         return
-    needed, available = requirements.memory_bytes, find_available_memory()
+    needed = requirements.memory_bytes
+    available = find_available_memory()
     if has_address_limit:
         needed = max(needed + requirements.mapped_bytes, MIN_ADDRESS_SPACE)
     if needed > available:
@@ -215,7 +232,10 @@ def check_available_memory(problem: Problem, backend: Backend, form: Form, requi
 def _describe_memory_shortage(problem: Problem, backend: Backend, form: Form, shortage: str) -> str:
     """Describe what a backend lacks, and a remedy, in a sentence."""
     n, d = problem.space.samples.shape
-    remedy = "backend='auto' takes what fits" if problem.space.is_linear else "a linear kernel needs no n × n matrix"
+    if problem.space.is_linear:
+        remedy = "backend='auto' takes what fits"
+    else:
+        remedy = "a linear kernel needs no n × n matrix"
     return f"{backend.name} {shortage}, for the {form} form of {n} rows with {d} features: use fewer rows; {remedy}"
 
 

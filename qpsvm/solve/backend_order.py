@@ -76,7 +76,9 @@ class RankedBackend:
         return registry.get(self.backend)
 
     def __str__(self) -> str:
-        return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
+        if self.form is None:
+            return self.backend
+        return f"{self.backend} on the {self.form} form"
 
     def is_eligible(self, problem: Problem, size: Size) -> bool:
         """Return whether the backend is installed, not educational, and accepts the machine."""
@@ -84,7 +86,8 @@ class RankedBackend:
             self.backend not in registry.REGISTRY and self.backend not in registry.EXTERNAL_BACKENDS
         ):
             return False
-        abilities, form = self.backend_object.abilities, self.form or self.backend_object.preferred_form(size.is_linear)
+        abilities = self.backend_object.abilities
+        form = self.form or self.backend_object.preferred_form(size.is_linear)
         return (
             not abilities.is_educational
             and abilities.accepts(find_problem_traits(problem), size.rows, form)
@@ -107,7 +110,8 @@ def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
 
 def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a machine of several classes."""
-    sequential, cvxopt = RankedBackend("sequential_dual", "dual"), RankedBackend("cvxopt", "dual", CVXOPT_CLASS_ROWS)
+    sequential = RankedBackend("sequential_dual", "dual")
+    cvxopt = RankedBackend("cvxopt", "dual", CVXOPT_CLASS_ROWS)
     start = _start_for_classes(size, size.features if size.is_linear else _count_class_weights(problem, size))
     if start or size.is_linear:
         backends = [*start, sequential, cvxopt]
@@ -135,7 +139,8 @@ def _start_for_classes(size: Size, n_weights: float) -> list[RankedBackend]:
 
     A quick interior point method comes first, one that takes at most 100 s after a trial of the sequential dual method.
     """
-    interior, products = RankedBackend("interior_point", "dual"), _count_interior_products(size, n_weights)
+    interior = RankedBackend("interior_point", "dual")
+    products = _count_interior_products(size, n_weights)
     if size.is_linear:
         may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * n_weights
         quick_products = QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS
@@ -143,8 +148,13 @@ def _start_for_classes(size: Size, n_weights: float) -> list[RankedBackend]:
         quick_products = QUICK_PRODUCTS_PER_PAIR * size.samples**2
     if products <= quick_products:
         return [interior]
-    steps = SHORT_TRIAL_STEPS if size.is_linear and products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
-    return [_build_trial(steps, size), interior] if products <= MAX_PRODUCTS else []
+    if size.is_linear and products <= QUICK_PRODUCTS:
+        steps = SHORT_TRIAL_STEPS
+    else:
+        steps = LONG_TRIAL_STEPS
+    if products <= MAX_PRODUCTS:
+        return [_build_trial(steps, size), interior]
+    return []
 
 
 def _build_trial(steps_per_sample: int, size: Size) -> RankedBackend:
@@ -167,7 +177,10 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     few_rows = FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS
     has_few_rows = n <= few_rows and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE
     is_wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
-    built_in = [newton, augmented, interior] if has_few_rows or is_wide else [augmented, interior, newton]
+    if has_few_rows or is_wide:
+        built_in = [newton, augmented, interior]
+    else:
+        built_in = [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", CVXOPT_DUAL_ROWS), *external, RankedBackend("cvxpy")]
 
 

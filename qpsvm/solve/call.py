@@ -150,7 +150,10 @@ def solve(
     optimal
     """
     if not isinstance(problem, (Problem, QP)):
-        given = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
+        if isinstance(problem, type):
+            given = f"the class {problem.__name__}"
+        else:
+            given = type(problem).__name__
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {given}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # only to check the values
@@ -173,7 +176,8 @@ def solve(
 
 def _solve_machine(problem: Problem, backend: str, request: SolveRequest, start: Any, form: Form | None) -> SVMResult:
     """Solve a machine, and check that its samples do not change meanwhile."""
-    request = request if start is None else replace(request, start=problem._build_start(start))
+    if start is not None:
+        request = replace(request, start=problem._build_start(start))
     try:
         problem.samples.change_guard.start_run()
         result: SVMResult = find_best_result(iter_candidates(problem, backend, form, request), request)

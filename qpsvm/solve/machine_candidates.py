@@ -86,7 +86,10 @@ def _build_candidate(
     backend = ranked.backend_object
     if form is None:
         can_warm_start = request.can_warm_start(backend, "dual")
-        form = "dual" if can_warm_start else backend.preferred_form(problem.space.is_linear)
+        if can_warm_start:
+            form = "dual"
+        else:
+            form = backend.preferred_form(problem.space.is_linear)
     size = measure_size(problem, form)
     return MachineCandidate(
         backend=backend, request=request, max_iter=ranked.max_iter, problem=problem, form=form,

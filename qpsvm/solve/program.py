@@ -93,7 +93,9 @@ class _QPRun:
     """One QP with its reductions, which all backends share."""
 
     def __init__(self, qp: QP, request: SolveRequest) -> None:
-        self.qp, self.request, self.program = qp, request, QPBounds(qp)
+        self.qp = qp
+        self.request = request
+        self.program = QPBounds(qp)
         self.exact_reduction = reduce_qp(qp)
 
     @cached
@@ -106,7 +108,9 @@ class _QPRun:
     @cached
     def first_reduction(self) -> Reduction:
         """The reduction to begin with: exact, unless rows contradict each other by no more than rounding."""
-        return self.rounded_reduction if self.exact_reduction.contradicts_by_rounding else self.exact_reduction
+        if self.exact_reduction.contradicts_by_rounding:
+            return self.rounded_reduction
+        return self.exact_reduction
 
     def find_early_result(self) -> QPResult | None:
         """Return the result if it is known without a solver, else None. Raises NonConvexError."""
@@ -115,7 +119,9 @@ class _QPRun:
             if direction is not None:
                 raise NonConvexError(*direction)
         reduction = self.first_reduction
-        return None if reduction.contradiction is None else self._build_contradiction_result(reduction)
+        if reduction.contradiction is None:
+            return None
+        return self._build_contradiction_result(reduction)
 
     def run_backend(self, backend: Backend, clock: Clock) -> QPResult:
         """Return the best result of a backend, within the limits of the request and of a clock.
@@ -125,11 +131,15 @@ class _QPRun:
         best: QPResult | None = None
         for found in self._iter_results(backend, clock):
             log_message(f"{backend.name}: {found.status}, gap {found.gap:.2g}", self.request.verbose)
-            best = found if best is None or rank_result(found) < rank_result(best) else best
+            if best is None or rank_result(found) < rank_result(best):
+                best = found
             if best.status in PROVEN_STATUSES:
                 return best
         assert best is not None  # the solver ran at least once
-        unbounded = None if self.ray is None else self._build_unbounded_result(best, self.ray)
+        if self.ray is None:
+            unbounded = None
+        else:
+            unbounded = self._build_unbounded_result(best, self.ray)
         return unbounded or best
 
     def _iter_results(self, backend: Backend, clock: Clock) -> Iterator[QPResult]:
@@ -139,7 +149,10 @@ class _QPRun:
         feasible point is known, looser inequalities. The solver runs once per reduction; its solution is certified for
         each of these programs.
         """
-        request, exact, dual, primal = self.request, self.exact_reduction, -math.inf, math.inf
+        request = self.request
+        exact = self.exact_reduction
+        dual = -math.inf
+        primal = math.inf
         run: _SolverRun | None = None
         for is_rounded, is_grown in ((False, False), (True, False), (True, True)):
             if not is_rounded and exact.contradicts_by_rounding:
@@ -162,7 +175,8 @@ class _QPRun:
 
     def _run_solver(self, backend: Backend, reduction: Reduction, clock: Clock) -> _SolverRun:
         """Compile and solve a reduced program. Raises UnsupportedError, TooLargeError, SolverError."""
-        request, build_clock = self.request, Clock()
+        request = self.request
+        build_clock = Clock()
         compiled = backend.compile(reduction.qp)
         build_time = build_clock.seconds
         start = request.start if backend.abilities.supports_warm_start else None  # x has the same entries
@@ -190,7 +204,8 @@ class _QPRun:
         if not math.isfinite(above.value):
             interior = attempt.interior
             point = interior.interior_point if isinstance(interior, Face) else interior
-            above = above if point is None else attempt.program.bound_above(point, interior)
+            if point is not None:
+                above = attempt.program.bound_above(point, interior)
         if not math.isfinite(above.value):
             return None
         multipliers = (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)), np.zeros(self.qp.n))
@@ -214,7 +229,8 @@ class ProgramCandidate(Candidate[QPResult]):
 
     def build_unstarted_result(self, reason: str) -> QPResult:
         """Build a result without a point."""
-        qp, solver = self.program_run.qp, self.backend.describe_solver(f"not started: {reason}")
+        qp = self.program_run.qp
+        solver = self.backend.describe_solver(f"not started: {reason}")
         y, z = (np.zeros(0 if rows is None else len(rows)) for rows in (qp.b, qp.h))
         return QPResult(
             qp, Status.TIME_LIMIT, np.full(qp.n, math.nan), math.inf, y, z, np.zeros(qp.n), math.inf, -math.inf,

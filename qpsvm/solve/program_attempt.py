@@ -53,8 +53,12 @@ class QPAttempt:
         relax_rows: bool = False,
         original: QPBounds | None = None,
     ) -> None:
-        self.reduction, self.qp, self.change = reduction, reduction.qp, reduction.change
-        exact, P, h = self.qp, self.qp.P, self.qp.h
+        self.reduction = reduction
+        self.qp = reduction.qp
+        self.change = reduction.change
+        exact = self.qp
+        P = self.qp.P
+        h = self.qp.h
         if grow_diagonal and P.diagonal().any():
             self.qp = self.qp.replace(P=add_diagonal(P, GROWTH * P.diagonal()))
         if relax_rows and h is not None:
@@ -80,7 +84,10 @@ class QPAttempt:
         """Certify a solver's solution, polished first if `with_polish`, within `remaining` seconds."""
         program = self.program
         program.seconds = max(min(remaining, LP_TIME_FACTOR * max(solution.solve_time, 1.0)), 0.0)
-        points = [] if solution.x is None else [DualArguments(solution.x, solution.y, solution.z)]
+        if solution.x is None:
+            points = []
+        else:
+            points = [DualArguments(solution.x, solution.y, solution.z)]
         polished = polish(program, points[0]) if with_polish and points else None
         points = points if polished is None else [polished, *points]
         upper, lower, solver_gap = self._bound_both_sides(points)
@@ -88,7 +95,10 @@ class QPAttempt:
             upper = self._improve_upper_bound(points, upper)
         if not math.isfinite(upper.value):
             multipliers = self._interior_search[1]
-            proof = None if multipliers is None else prove_infeasible(program, *multipliers)
+            if multipliers is None:
+                proof = None
+            else:
+                proof = prove_infeasible(program, *multipliers)
             if proof is not None:
                 return self._build_infeasible_result(proof, solution)
         if _compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
@@ -102,14 +112,16 @@ class QPAttempt:
         self, solution: QPSolution, tol: float, upper: UpperBound, lower: LowerBound, solver_gap: float
     ) -> QPResult:
         """Build the result from bounds on both sides."""
-        primal, change = upper.value, max(self.change, lower.g_change)
+        primal = upper.value
+        change = max(self.change, lower.g_change)
         if lower.q_change is not None:  # the lower bound is for a changed q, which increases f by at most this
             primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)  # covers its rounding
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.q_change / np.where(sizes > 0.0, sizes, 1.0)).max()))
         gap = _compute_gap(primal, lower.value)
         if gap <= tol:
-            status, message = Status.OPTIMAL, _describe_change(change)
+            status = Status.OPTIMAL
+            message = _describe_change(change)
         else:
             claims_proof = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
             status = Status.INACCURATE if claims_proof else solution.reported
@@ -141,11 +153,14 @@ class QPAttempt:
         program = self.program
         upper = UpperBound(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         zero = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
-        lower, gap = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point"), math.inf
+        lower = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point")
+        gap = math.inf
         for point in points:
-            above, below = program.bound_above(point.u, None), program.bound_below(*point)
+            above = program.bound_above(point.u, None)
+            below = program.bound_below(*point)
             gap = _compute_gap(above.value, below.value)
-            upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
+            if above.value < upper.value or not math.isfinite(upper.radius):
+                upper = above
             lower = below if below.value > lower.value or not lower.c.any() else lower
         return upper, lower, gap
 
@@ -164,7 +179,8 @@ class QPAttempt:
 
     def _improve_lower_bound(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
         """Return the best lower bound: without multipliers, with sharper curvature, or with multipliers of (FACE.4)."""
-        program, zero = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
+        program = self.program
+        zero = np.zeros(len(self.program.b)), np.zeros(len(self.program.h))
         bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]
@@ -224,4 +240,6 @@ def _find_bound_multipliers(program: QPBounds, c: FloatArray) -> FloatArray:
 def _compute_gap(above: float, below: float) -> float:
     """Return the relative gap between an upper and a lower bound; infinite if one of them is infinite or NaN."""
     difference = above - below
-    return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf
+    if math.isfinite(difference):
+        return max(difference / max(1.0, abs(above), abs(below)), 0.0)
+    return math.inf

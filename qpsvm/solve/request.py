@@ -92,7 +92,10 @@ class SolveRequest:
         if "time_limit" in backend.abilities.enforced_limits:
             remaining = min(remaining, max_seconds)
         seconds = None if remaining == math.inf else max(remaining, MIN_TIME_LIMIT)
-        solver_tol = tol if len(backend.abilities.tolerances) > 1 else self.solver_tol or self.tol
+        if len(backend.abilities.tolerances) > 1:
+            solver_tol = tol
+        else:
+            solver_tol = self.solver_tol or self.tol
         return Limits(solver_tol, max_iter or self.max_iter, seconds, self.verbose, start, start_multipliers)
 
     @property
@@ -121,7 +124,9 @@ class SolveRequest:
     @property
     def certificate_seconds(self) -> float:
         """Seconds that the certificate may take; ∞ without a time limit."""
-        return math.inf if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
+        if self.time_limit is None:
+            return math.inf
+        return max(self.time_limit, MIN_CERTIFICATE_SECONDS)
 
     def build_certification_limits(self, rows: int, solve_time: float, is_rough: bool = False) -> CertificationLimits:
         """Build the limits of certifying and polishing the point of a solver that took `solve_time` seconds.
@@ -129,7 +134,10 @@ class SolveRequest:
         rows: Number of rows.
         is_rough: Whether it is a rough point.
         """
-        seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
+        if is_interrupted():
+            seconds = INTERRUPTED_CERTIFICATE_SECONDS
+        else:
+            seconds = self.certificate_seconds
         return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time, is_rough), self.clock)
 
     def start_polish_clock(self, rows: int, solve_time: float, is_rough: bool = False) -> Clock:

@@ -64,7 +64,10 @@ class _Search:
             return False
         if self._remaining is None or seconds < self._remaining:
             return True
-        reason = f"about {format_time_estimate(seconds)} to set it up" if self._remaining > 0.0 else "no time left"
+        if self._remaining > 0.0:
+            reason = f"about {format_time_estimate(seconds)} to set it up"
+        else:
+            reason = "no time left"
         self._left_out.append(f"{candidate} ({reason})")
         self._waiting_helps = True
         return False

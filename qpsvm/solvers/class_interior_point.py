@@ -91,7 +91,10 @@ def solve_classes_by_interior_point(X: FloatArray, dual: AllInOneDual, tol: floa
     alpha = np.empty((dual.n, dual.k))
     alpha[order] = solver.point.alpha
     w = solver.point.w
-    b = np.zeros(dual.k) if dual.intercept is None else w[:, -1] - w[:, :-1] @ centre
+    if dual.intercept is None:
+        b = np.zeros(dual.k)
+    else:
+        b = w[:, -1] - w[:, :-1] @ centre
     return ClassSolution(alpha, b - b.mean() if dual.intercept == "free" else b, reason, budget.steps)
 
 
@@ -99,7 +102,8 @@ class _InteriorRun:
     """One run; the samples are sorted by class."""
 
     def __init__(self, X: FloatArray, dual: AllInOneDual) -> None:
-        self.dual, self.rivals = dual, ~dual.own_class_mask
+        self.dual = dual
+        self.rivals = ~dual.own_class_mask
         self.X = X if dual.intercept is None else np.hstack([X, np.ones((dual.n, 1))])
         ends = np.searchsorted(dual.label, np.arange(dual.k + 1))
         self.slices = [slice(start, end) for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
@@ -111,7 +115,8 @@ class _InteriorRun:
 
     def _build_start(self) -> _Variables:
         """Build a point with α in the middle of its bounds that satisfies (CLASSIP.1) up to the balance of a free b."""
-        dual, upper = self.dual, self.dual.upper[:, None]
+        dual = self.dual
+        upper = self.dual.upper[:, None]
         mean_square = float(np.einsum("ij,ij->i", self.X, self.X).mean())
         needed = dual.level / (2.0 * mean_square or 1.0)  # α with which one sample alone reaches ℓ; 1 if all x̃ are 0
         alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), LARGEST_START * needed), 0.0)
@@ -159,7 +164,8 @@ class _InteriorRun:
         halved, since_halved = np.inf, 0  # the gap when it was last halved, and the steps since
         step_seconds = 0.0  # of the last step, as an estimate of the next, which has to end within the time limit
         while True:
-            gap, point = self._sum_products(self.point), self.point
+            gap = self._sum_products(self.point)
+            point = self.point
             shortfalls = self._compute_shortfalls(point.w)
             half_square = 0.5 * float((self.regulariser * point.w * point.w).sum())
             relative_gap = gap / (half_square + float(self.dual.compute_losses(shortfalls).sum()))
@@ -185,7 +191,8 @@ class _InteriorRun:
 
     def _find_step(self, shortfalls: FloatArray, mu: float) -> tuple[_Variables, float] | None:
         """Return the step of predictor and corrector, and its length; None if rounding prevents it."""
-        point, kind = self.point, _SharedSlackSystem if self.dual.has_shared_slack else _OwnSlackSystem
+        point = self.point
+        kind = _SharedSlackSystem if self.dual.has_shared_slack else _OwnSlackSystem
         system = kind(self, shortfalls)
         if not system.is_solvable:
             return None
@@ -198,7 +205,9 @@ class _InteriorRun:
             next_mu - point.u * point.zeta - predictor.u * predictor.zeta,
         )
         is_finite = all(np.isfinite(values).all() for values in vars(change).values())
-        return (change, min(1.0, TO_BOUNDARY * point.find_length(change))) if is_finite else None
+        if is_finite:
+            return change, min(1.0, TO_BOUNDARY * point.find_length(change))
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +260,9 @@ class _NewtonSystem(ABC):
 
     def _build_matrix(self) -> FloatArray:
         """Build the matrix of (CLASSIP.3), without the last free intercept: its lower triangle."""
-        X, k, width = self.run.X, self.run.dual.k, self.run.X.shape[1]
+        X = self.run.X
+        k = self.run.dual.k
+        width = self.run.X.shape[1]
         blocks = np.zeros((k, width, k, width))
         for c in range(k):
             for d in range(c + 1):
@@ -294,7 +305,8 @@ class _NewtonSystem(ABC):
 
     def _divide(self, right: FloatArray) -> FloatArray:
         """Return the solution of (CLASSIP.3) for a right-hand side (k, d̃)."""
-        solution, size = np.zeros(right.size), len(self._matrix)
+        solution = np.zeros(right.size)
+        size = len(self._matrix)
         solution[:size] = lapack.dpotrs(self._factor, right.ravel()[:size], lower=1)[0]
         return solution.reshape(right.shape)
 
@@ -305,7 +317,8 @@ class _SharedSlackSystem(_NewtonSystem):
     def _set_weights(self) -> None:
         point = self.point
         self.p = np.where(self.run.rivals, point.alpha / point.s, 0.0)
-        self.sums, self.phi = self.p.sum(axis=1), (point.u / point.zeta)[:, 0]
+        self.sums = self.p.sum(axis=1)
+        self.phi = (point.u / point.zeta)[:, 0]
         self.tau = 1.0 / (self.phi + self.sums)
         self.tau_phi = self.tau * self.phi
 

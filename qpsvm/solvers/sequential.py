@@ -116,18 +116,28 @@ def _descend(
     """Run the compiled passes over the samples X (n, d) of a linear machine."""
     n, k = dual.n, dual.k
     table = build_table(X)
-    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    else:
+        squares = np.einsum("ij,ij->i", X, X)
     mean_diagonal = float(squares.mean()) or 1.0
-    rho, has_free_intercept = choose_rho(dual, mean_diagonal), dual.intercept == "free"
+    rho = choose_rho(dual, mean_diagonal)
+    has_free_intercept = dual.intercept == "free"
     squares = np.maximum(squares, MIN_DIAGONAL_SHARE * mean_diagonal)
     alpha = np.zeros((n, k)) if alpha is None else np.array(alpha, order="C")
     b = np.zeros(k) if b is None or not has_free_intercept else b.copy()
     beta = dual.compute_beta(alpha)
-    W, sums = np.ascontiguousarray(X.T @ beta, dtype=np.float64), beta.sum(axis=0)
-    label, upper = np.ascontiguousarray(dual.label, dtype=np.int64), np.ascontiguousarray(dual.upper)
-    reason, violation = budget.find_stop_reason(), float("inf")
+    W = np.ascontiguousarray(X.T @ beta, dtype=np.float64)
+    sums = beta.sum(axis=0)
+    label = np.ascontiguousarray(dual.label, dtype=np.int64)
+    upper = np.ascontiguousarray(dual.upper)
+    reason = budget.find_stop_reason()
+    violation = float("inf")
     while reason is None:
-        max_steps = REPORTED_STEPS if budget.max_steps is None else min(REPORTED_STEPS, budget.max_steps - budget.steps)
+        if budget.max_steps is None:
+            max_steps = REPORTED_STEPS
+        else:
+            max_steps = min(REPORTED_STEPS, budget.max_steps - budget.steps)
         steps, is_finished, violation = core.compiled.descend_classes(
             *table, label, upper, squares, alpha, W, b, sums, rho, dual.level, dual.has_shared_slack,
             has_free_intercept, max_steps, tol, budget.find_stop_reason,
@@ -153,17 +163,23 @@ class _SequentialRun:
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
         self.diagonal = gram.diagonal()
         mean_diagonal = float(self.diagonal.mean()) or 1.0
-        self.has_free_intercept, self.rho = dual.intercept == "free", choose_rho(dual, mean_diagonal)
+        self.has_free_intercept = dual.intercept == "free"
+        self.rho = choose_rho(dual, mean_diagonal)
         self.diagonal = np.maximum(self.diagonal, MIN_DIAGONAL_SHARE * mean_diagonal)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
         self.multiply = _choose_multiplication(gram)
-        self.compute_step: Callable[[FloatArray, float], FloatArray] = (
-            compute_shared_step if dual.has_shared_slack else compute_separate_step
-        )
+        self.compute_step: Callable[[FloatArray, float], FloatArray]
+        if dual.has_shared_slack:
+            self.compute_step = compute_shared_step
+        else:
+            self.compute_step = compute_separate_step
         self.beta = dual.compute_beta(self.alpha)
         support = np.flatnonzero(self.alpha.any(axis=1))
-        self.f = self.multiply(support, self.beta[support]) if len(support) else np.zeros((n, k))
+        if len(support):
+            self.f = self.multiply(support, self.beta[support])
+        else:
+            self.f = np.zeros((n, k))
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
     def run(self) -> ClassSolution:
@@ -171,7 +187,8 @@ class _SequentialRun:
         reason: StopReason | None = None
         while reason is None:
             violation = self._compute_violations(self.f, self.alpha, self.all_rows)
-            worst, imbalance = float(violation.max()), self._measure_imbalance()
+            worst = float(violation.max())
+            imbalance = self._measure_imbalance()
             if worst <= self.tol and imbalance <= self.tol:
                 reason = "converged"
             elif self.has_free_intercept and worst <= max(UPDATE_SHARE * imbalance, self.tol):
@@ -185,7 +202,9 @@ class _SequentialRun:
 
     def _measure_imbalance(self) -> float:
         """Return the largest shift of f by the imbalance, (SEQ.2); 0 without a free intercept."""
-        return self.rho * float(np.abs(self.beta.sum(axis=0)).max()) if self.has_free_intercept else 0.0
+        if self.has_free_intercept:
+            return self.rho * float(np.abs(self.beta.sum(axis=0)).max())
+        return 0.0
 
     def _move_intercepts(self) -> None:
         """Update b by (SEQ.2). f then contains ρν twice: once for (SEQ.1) and once for b."""
@@ -196,13 +215,15 @@ class _SequentialRun:
     def _compute_violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
         """Return by how much each of the samples `rows` violates optimality, (r,), for their f and α (r, k)."""
         dual = self.dual
-        own, C = (np.arange(len(rows)), dual.label[rows]), dual.upper[rows]  # `own` indexes each sample's own class
+        own = np.arange(len(rows)), dual.label[rows]  # indexes each sample's own class
+        C = dual.upper[rows]
         t = dual.level - (f[own][:, None] - f)  # the derivative of D by α
         if dual.has_shared_slack:
             t[own] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
             can_decrease = alpha > 0.0
             can_decrease[own] = alpha.sum(axis=1) < C * (1.0 - 1e-12)
-            min_t, max_t = np.where(can_decrease, t, np.inf).min(axis=1), t.max(axis=1)
+            min_t = np.where(can_decrease, t, np.inf).min(axis=1)
+            max_t = t.max(axis=1)
             return np.asarray(max_t - np.minimum(min_t, max_t))
         gain_up = np.where(alpha < C[:, None], t, 0.0)
         gain_down = np.where(alpha > 0.0, -t, 0.0)
@@ -221,7 +242,9 @@ class _SequentialRun:
         K = self.gram.block(rows, rows) + self.rho
         f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
         old_beta = self.beta[rows].copy()
-        label, C, diagonal = self.dual.label[rows], self.dual.upper[rows], self.diagonal[rows]
+        label = self.dual.label[rows]
+        C = self.dual.upper[rows]
+        diagonal = self.diagonal[rows]
         inner_tol = max(INNER_SHARE * worst, 0.5 * self.tol)
         if core.compiled is not None:
             self.budget.steps += core.compiled.sweep_classes(
@@ -259,7 +282,8 @@ class _SequentialRun:
     ) -> None:
         """Solve (SAMPLE.1) or (SAMPLE.2) for sample i of a working set, changing f and α of the set."""
         rivals = self.rivals[y]
-        old, values = alpha[i, rivals], f[i]
+        old = alpha[i, rivals]
+        values = f[i]
         t = self.dual.level - (values[y] - values[rivals])
         new = self.compute_step(t / diagonal + old + old.sum(), C)
         difference = new - old

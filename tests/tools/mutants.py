@@ -90,7 +90,7 @@ MUTANTS = [
     Mutant("bounds/gap_bounder.py", "if self._is_feasible(point.alpha):", "if True:", ROUNDING),
     Mutant("bounds/gap_bounder.py", "-FEW_ROUNDINGS * (np.abs(t) + r), low)", "-FEW * np.abs(t), low)", ROUNDING),
     Mutant("bounds/gap_bounder.py", "np.where(np.abs(t) <= EQUALITY_RADII * r, 0.0, np.inf)", "0.0", ROUNDING),
-    Mutant("bounds/proof/terms.py", "rising = -(row.alpha[1] * t[0])", "rising = 0.0 * t[0]", ROUNDING),
+    Mutant("bounds/proof/terms.py", "falling = -(row.alpha[1] * t[0])", "falling = 0.0 * t[0]", ROUNDING),
     Mutant("bounds/proof/terms.py", "(row.upper[1] - row.alpha[0]) * t[1]", "row.upper[1] * t[0]", ROUNDING),
     Mutant("bounds/repair.py", "surplus = -remainder", "surplus = remainder", ROUNDING),
     Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),

@@ -122,10 +122,13 @@ class ClarabelCompiled(Compiled):
 
     def _map_solution(self, result: Any) -> QPSolution:
         status_name = str(result.status)
-        status, solver, iterations = STATUS[status_name], self._describe_solver(status_name), int(result.iterations)
+        status = STATUS[status_name]
+        solver = self._describe_solver(status_name)
+        iterations = int(result.iterations)
         if status in STATUSES_WITHOUT_POINT:
             return self._build_solution(status, solver, iterations)
-        qp, x = self.qp, np.array(result.x)
+        qp = self.qp
+        x = np.array(result.x)
         n_equalities = 0 if qp.b is None else len(qp.b)
         n_inequalities = 0 if qp.h is None else len(qp.h)
         n_lifted = len(x) - qp.n  # the rows that define these variables follow those of A

@@ -65,7 +65,10 @@ class StructuredKKT:
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
         A = np.zeros((0, len(d))) if A is None else A
         self.G, self.h = build_box_rows(lb, ub)
-        self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
+        self.GT = sp.csr_array(self.G.T)
+        self.d = d
+        self.A = A
+        self.k = Z.shape[1]
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): avoids cancellation in uncentred data
             self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
@@ -78,7 +81,8 @@ class StructuredKKT:
         `factor` is CVXOPT's argument `kktsolver`.
         """
         inverse = np.array(scaling["di"]).ravel()  # 1/w
-        newton, zeros = self.newton, np.zeros(len(self.d))
+        newton = self.newton
+        zeros = np.zeros(len(self.d))
         newton.factor(self.d + abs(self.GT) @ (inverse * inverse), zeros, zeros, np.zeros(self.k + len(self.A)))
 
         def solve(x: Any, y: Any, z: Any) -> None:

@@ -111,7 +111,10 @@ def _build_model(backend: Backend, qp: QP) -> CvxpyCompiled:
         if matrix is None or side is None or group.rows.start == group.rows.stop:  # CVXPY may refuse arrays of no rows
             continue
         left = _build_product(matrix[group.rows], qp, variables)
-        constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
+        if group.matrix == "G":
+            constraints[name] = left <= side[group.rows]
+        else:
+            constraints[name] = left == side[group.rows]
     lb, ub = qp.bounds
     for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) returns no multipliers
         low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
@@ -159,12 +162,17 @@ def _build_quadratic_term(qp: QP, variables: Mapping[str, Any]) -> Any:
         roots = np.sqrt(qp.P.d)
         parts = [(roots[part], variables[name]) for name, part in qp.variables.items() if roots[part].any()]
         return sum(0.5 * cp.sum_squares(cp.multiply(root, variable)) for root, variable in parts)
-    x = cp.hstack(list(variables.values())) if len(variables) > 1 else next(iter(variables.values()))
+    if len(variables) > 1:
+        x = cp.hstack(list(variables.values()))
+    else:
+        x = next(iter(variables.values()))
     factor = qp.P.factor()
     if factor is not None and factor[0].shape[1] <= qp.n:
         Z, d = factor
         squares = 0.5 * cp.sum_squares(Z.T @ x) if Z.shape[1] else 0.0
-        return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x)) if d.any() else squares
+        if d.any():
+            return squares + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(d), x))
+        return squares
     return 0.5 * cp.quad_form(x, qp.P.dense(), assume_PSD=True)
 
 

@@ -96,7 +96,10 @@ class FunctionCompiled(Compiled):
         name, qp = self.backend.name, self.qp
         rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
         solver = Solver(name, self.backend.version() or "?", "returned a point")
-        x, y, z = returned if isinstance(returned, tuple) and len(returned) == 3 else (returned, None, None)
+        if isinstance(returned, tuple) and len(returned) == 3:
+            x, y, z = returned
+        else:
+            x, y, z = returned, None, None
         if x is None:
             return build_failed_solution(qp, solver._replace(status="returned no point"))
         if isinstance(x, (tuple, Mapping, str)):
@@ -135,7 +138,9 @@ def list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _to_sparse(P: Operator) -> Matrix:
-    return sp.csc_matrix(sp.diags_array(P.d)) if isinstance(P, Diagonal) else sp.csc_matrix(P.dense())
+    if isinstance(P, Diagonal):
+        return sp.csc_matrix(sp.diags_array(P.d))
+    return sp.csc_matrix(P.dense())
 
 
 def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:

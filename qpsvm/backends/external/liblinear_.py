@@ -64,7 +64,8 @@ class LiblinearBackend(Backend):
         """Build X, the target, sample weights that carry C, and whether there is an intercept."""
         statement = self.read_statement(qp)
         rows = build_linear_rows(statement.svm)
-        X, intercept = rows.source.matrix(), rows.intercept == "penalised"
+        X = rows.source.matrix()
+        intercept = rows.intercept == "penalised"
         if not liblinear.fits_liblinear(X):
             raise UnsupportedError(
                 f"liblinear counts with 32 bits, and cannot take {count_entries(X)} numbers; use augmented_lagrangian"
@@ -86,8 +87,14 @@ class LiblinearCompiled(Compiled):
     rows: LinearRows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, rows, statement, max_passes = self.data, self.rows, self.statement, limits.max_iter or PASSES
-        eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
+        data = self.data
+        rows = self.rows
+        statement = self.statement
+        max_passes = limits.max_iter or PASSES
+        if limits.tol is None:
+            eps = DEFAULT_EPS
+        else:
+            eps = min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         if rows.losses.is_piecewise_linear and not rows.losses.is_one_sided:
             eps *= TUBE_SHARE
         clock = Clock(limits.time_limit)
@@ -97,5 +104,6 @@ class LiblinearCompiled(Compiled):
         )  # fmt: skip
         status, raw = find_run_status(run, max_passes, clock)
         w = np.append(run.w, run.b) if data.fit_intercept else run.w
-        x, y = statement.to_qp_variables(rows.to_alpha(run.alpha)), statement.to_row_multipliers({"b": run.b})
+        x = statement.to_qp_variables(rows.to_alpha(run.alpha))
+        y = statement.to_row_multipliers({"b": run.b})
         return self._build_solution(status, self._describe_solver(raw), run.iterations, x, y=y, v=statement.lift(w))

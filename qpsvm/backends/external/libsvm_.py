@@ -128,7 +128,8 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
         estimator, settings = self._choose_estimator(limits, options)
-        clock, max_iter = Clock(limits.time_limit), limits.max_iter or self._find_default_max_iter()
+        clock = Clock(limits.time_limit)
+        max_iter = limits.max_iter or self._find_default_max_iter()
         # C is the largest weight, and NuSVC scales α so that only ratios of weights matter
         loop = partial(fit, estimator, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
@@ -140,7 +141,10 @@ class LibsvmCompiled(Compiled):
         scaled_alpha[fitted.support] = np.abs(fitted.coefficients)
         rho = 1.0
         if self._nu is not None:  # NuSVC returns α/ρ and b/ρ; ρ follows from the known sum of α
-            rho = self._alpha_sum / float(scaled_alpha.sum()) if scaled_alpha.any() else np.nan
+            if scaled_alpha.any():
+                rho = self._alpha_sum / float(scaled_alpha.sum())
+            else:
+                rho = np.nan
         multipliers = statement.to_row_multipliers({"b": rho * fitted.intercept, "rho": rho})
         x = statement.to_qp_variables(rho * scaled_alpha)
         return self._build_solution(status, self._describe_solver(raw), fitted.iterations, x, y=multipliers)
@@ -164,7 +168,8 @@ class LibsvmCompiled(Compiled):
 
     def _bound_iterations(self, seconds: float) -> int:
         """Return a number of iterations that certainly takes no longer than the given seconds."""
-        X, n = self.data.X, len(self.data.y)
+        X = self.data.X
+        n = len(self.data.y)
         start_rows = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
             return bound_iterations(seconds, n, None, start_rows=start_rows)
@@ -189,14 +194,18 @@ class LoopCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.kernel.solve import choose_unit  # not at the top: most machines do without its imports
 
-        machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
+        machine = IntervalProblem.from_dual(self.statement.svm, self.backend.name)
+        clock = Clock(limits.time_limit)
         problem, data = machine.problem, self.data
         blocks = machine.build_blocks(data.kernel, data.X, data.gram)
         has_given_sum = problem.mass is not None or problem.bound_share is not None
         eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
         max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
         # LIBSVM evaluates the kernel itself, if it can state the problem as it is
-        samples = blocks.samples if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem) else None
+        if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem):
+            samples = blocks.samples
+        else:
+            samples = None
         loop = run_libsvm_loop(
             problem, blocks.compute_full_matrix() if samples is None else samples, max_iter, clock,
             gamma=None if samples is None else float(data.kernel.gamma),

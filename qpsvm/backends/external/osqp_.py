@@ -187,7 +187,9 @@ class OsqpCompiled(Compiled):
 
     def _map_solution(self, result: Any) -> QPSolution:
         status = STATUS[int(result.info.status_val)]
-        solver, n, iterations = self._describe_solver(result.info.status), self.qp.n, int(result.info.iter)
+        solver = self._describe_solver(result.info.status)
+        n = self.qp.n
+        iterations = int(result.info.iter)
         if status not in WITH_POINT:
             return self._build_solution(status, solver, iterations)
         m, p = (0 if side is None else len(side) for side in (self.qp.h, self.qp.b))
@@ -195,5 +197,6 @@ class OsqpCompiled(Compiled):
         z_box = np.zeros(len(x))
         bounded = _find_bounded_variables(self.qp)  # lifted variables have no bounds
         z_box[bounded] = duals[len(duals) - len(bounded) :]
-        y, v = duals[m : m + p], x[n:] if self.lifted else None
+        y = duals[m : m + p]
+        v = x[n:] if self.lifted else None
         return self._build_solution(status, solver, iterations, x[:n], y=y, z=duals[:m], box=z_box[:n], v=v)

@@ -48,7 +48,8 @@ class QpsolversBackend(FunctionBackend):
 
         is_sparse = solver in qpsolvers.sparse_solvers
         super().__init__(partial(_solve_by_qpsolvers, solver), sparse=is_sparse, all_backends=all_backends)
-        self.name, self.is_external = PREFIX + solver, True
+        self.name = PREFIX + solver
+        self.is_external = True
         limits = frozenset(LIMITS.get(solver, ()))
         self.passed |= limits  # the function takes them as `**options`, so that its signature does not show them
         self.abilities = replace(self.abilities, enforced_limits=limits)

@@ -70,9 +70,13 @@ class AugmentedLagrangianCompiled(Compiled):
         settings = build_common_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # iterations are Newton steps, unless another engine is requested
             settings.setdefault("engine", "newton")
-        start, total = self._convert_start(limits.start), self.rows.total
+        start = self._convert_start(limits.start)
+        total = self.rows.total
         solution = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
-        w = np.append(solution.w, solution.b) if data.intercept == "penalised" else solution.w
+        if data.intercept == "penalised":
+            w = np.append(solution.w, solution.b)
+        else:
+            w = solution.w
         x = statement.to_qp_variables(self.rows.to_alpha(solution.alpha))
         y = statement.to_row_multipliers(
             {group.multiplier: solution.b / self.rows.factor for group in statement.svm.groups}

@@ -95,7 +95,9 @@ class InteriorPointBackend(Backend):
 
 
 def _choose_tolerance(limits: Limits) -> float:
-    return DEFAULT_TOLERANCE if limits.tol is None else max(TOL_SHARE * limits.tol, MIN_TOL)
+    if limits.tol is None:
+        return DEFAULT_TOLERANCE
+    return max(TOL_SHARE * limits.tol, MIN_TOL)
 
 
 def _build_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,10 @@ class IntervalProblem:
         curvature = svm.curvature[: problem.n] + 0.0 if svm.has_curvature else None
         if has_sum:
             return cls(svm, problem, curvature, balance, None)
-        kappa = float(getattr(svm.gram, "offset", 0.0)) if balance is None else factor * factor / balance.ridge
+        if balance is None:
+            kappa = float(getattr(svm.gram, "offset", 0.0))
+        else:
+            kappa = factor * factor / balance.ridge
         return cls(svm, _append_variable(problem, -kappa * total), curvature, balance, kappa)
 
     def build_blocks(self, kernel: Kernel, X: Matrix, full_matrix: FloatArray | None) -> GramBlocks:
@@ -102,7 +105,10 @@ class IntervalProblem:
 
     def compute_beta(self, alpha: FloatArray) -> FloatArray:
         """Compute β (k,), and β₀ of (IVAL.6), from α (m,)."""
-        beta = self.svm.sign * alpha if _combines_samples(self.svm) else self.svm.beta(alpha)
+        if _combines_samples(self.svm):
+            beta = self.svm.sign * alpha
+        else:
+            beta = self.svm.beta(alpha)
         return beta if self.kappa is None else np.append(beta, -beta.sum())
 
     def compute_alpha(self, beta: FloatArray) -> FloatArray:
@@ -111,8 +117,12 @@ class IntervalProblem:
         beta = beta if self.kappa is None else beta[:-1]
         if not svm.is_two_sided:
             return np.maximum(svm.sign * beta, 0.0)
-        alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-        missing = 0.0 if problem.mass is None else 0.5 * (problem.mass - float(np.abs(beta).sum()))
+        alpha_plus = np.maximum(beta, 0.0)
+        alpha_minus = np.maximum(-beta, 0.0)
+        if problem.mass is None:
+            missing = 0.0
+        else:
+            missing = 0.5 * (problem.mass - float(np.abs(beta).sum()))
         if missing > MIN_MISSING_MASS * problem.total_penalty:  # (KDUAL.8)
             bound_slack = np.minimum(problem.high - alpha_plus, -problem.low - alpha_minus)
             increase = bound_slack * min(missing / float(bound_slack.sum()), 1.0)
@@ -159,7 +169,9 @@ def _build_intervals(svm: SVMDual, total: float, mass: float | None, backend_nam
 
     total, mass: The required Σβ, and Σ|β| if any.
     """
-    level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
+    level = svm.level + 0.0
+    upper = _compute_finite_bounds(svm)
+    n = svm.n
     if not svm.is_two_sided:
         signed_upper = svm.sign * upper
         high, low = np.maximum(signed_upper, 0.0), np.minimum(signed_upper, 0.0)
@@ -176,7 +188,8 @@ def _build_intervals(svm: SVMDual, total: float, mass: float | None, backend_nam
 def _append_variable(problem: KernelDual, level: float) -> KernelDual:
     """Append β₀ of (IVAL.6) to a problem, whose required sum is then 0."""
     limit = SUM_WIDENING * float(np.maximum(problem.high, -problem.low).sum())
-    high, low = np.append(problem.high, limit), np.append(problem.low, -limit)
+    high = np.append(problem.high, limit)
+    low = np.append(problem.low, -limit)
     tube = np.append(np.broadcast_to(problem.tube, problem.n), 0.0) if problem.has_kink else problem.tube
     return KernelDual(high, np.append(problem.level, level), low, tube)
 

@@ -86,7 +86,9 @@ class KernelNewtonBackend(Backend):
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the time and memory for a linear machine's Gram matrix; none for other kernels, computed in parts."""
         needed = super().requirements(size, form)
-        return needed if size.is_linear else replace(needed, seconds=0.0, memory_bytes=0.0)
+        if size.is_linear:
+            return needed
+        return replace(needed, seconds=0.0, memory_bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Read kernel, X, y and C off the QP, or only the Gram matrix if the QP does not have the kernel."""

@@ -50,7 +50,9 @@ class LinearRows:
     @property
     def penalty(self) -> FloatArray | RowLosses:
         """C (k,) if the losses are hinges at level 1, else the losses."""
-        return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.is_standard_hinge else self.losses
+        if self.losses.is_standard_hinge:
+            return np.broadcast_to(self.losses.high, len(self.sign))
+        return self.losses
 
     def to_alpha(self, row_multipliers: FloatArray) -> FloatArray:
         """Return α (m,) from the multipliers of the rows, (k,)."""
@@ -60,7 +62,9 @@ class LinearRows:
 
     def from_alpha(self, alpha: FloatArray) -> FloatArray:
         """Return the multipliers of the rows, (k,), from α (m,)."""
-        return alpha[: len(self.sign)] - alpha[len(self.sign) :] if self.is_folded else alpha
+        if self.is_folded:
+            return alpha[: len(self.sign)] - alpha[len(self.sign) :]
+        return alpha
 
 
 def build_linear_rows(svm: SVMDual) -> LinearRows:
@@ -96,7 +100,10 @@ def compute_best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> 
     optimal_multipliers = levels.find_minimisers(
         svm, part, levels.compute_thetas(svm, part, svm.gram.source.margins(w))
     )
-    b = 0.0 if optimal_multipliers is None else factor * find_middle(*optimal_multipliers)
+    if optimal_multipliers is None:
+        b = 0.0
+    else:
+        b = factor * find_middle(*optimal_multipliers)
     return b if np.isfinite(b) else 0.0
 
 
@@ -113,7 +120,8 @@ def fold_losses(svm: SVMDual) -> RowLosses | None:
         return None
     n = svm.n
     width = -0.5 * (svm.level[:n] + svm.level[n:])
-    high, low = float(width.max(initial=-np.inf)), float(width.min(initial=np.inf))
+    high = float(width.max(initial=-np.inf))
+    low = float(width.min(initial=np.inf))
     has_equal_curvatures = (
         find_common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
     )
@@ -124,6 +132,7 @@ def fold_losses(svm: SVMDual) -> RowLosses | None:
     if not has_equal_curvatures:
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
-    upper, lower = compress_constant(svm.upper[:n]), compress_constant(-svm.upper[n:])
+    upper = compress_constant(svm.upper[:n])
+    lower = compress_constant(-svm.upper[n:])
     curvature = compress_constant(svm.curvature[:n])
     return RowLosses(upper, compress_constant(target), lower, compress_constant(width), curvature)

@@ -34,8 +34,10 @@ class DescentRows:
     MAX_GOALS = MAX_GOALS
 
     def __init__(self, X: Matrix) -> None:
-        self.table, self.shape = build_table(X), X.shape
-        self.n_entries, self.is_sparse = count_entries(X), sp.issparse(X)
+        self.table = build_table(X)
+        self.shape = X.shape
+        self.n_entries = count_entries(X)
+        self.is_sparse = sp.issparse(X)
 
     def estimate_newton_seconds(self, is_squared: bool) -> float:
         """Estimate the seconds that Newton steps would take on these rows; `is_squared` means squared losses."""
@@ -53,7 +55,8 @@ class RowDescent:
 
     def __init__(self, rows: DescentRows, y: FloatArray, losses: Loss, intercept: str | None, tol: float) -> None:
         self._y, self._losses = np.ascontiguousarray(y), RowLosses.from_loss(losses)
-        self._has_free_intercept, self._budget = intercept == "free", Budget()
+        self._has_free_intercept = intercept == "free"
+        self._budget = Budget()
         newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(
             rows.table, rows.shape[1], self._y, self._losses, intercept_feature=1.0 if intercept else 0.0,
@@ -65,8 +68,13 @@ class RowDescent:
         """Multiply the goal by `factor` (≤ 1) and run until the goal is met, or until the loop makes no progress."""
         self._run.goal *= factor
         result = self._run.run()
-        self.alpha = balance_alpha(result.alpha, self._y, self._losses) if self._has_free_intercept else result.alpha
-        self.b, self.converged, self.iterations = result.b, result.converged, self._budget.steps
+        if self._has_free_intercept:
+            self.alpha = balance_alpha(result.alpha, self._y, self._losses)
+        else:
+            self.alpha = result.alpha
+        self.iterations = self._budget.steps
+        self.converged = result.converged
+        self.b = result.b
 
 
 __all__ = ["DescentRows", "RowDescent", "estimate_pass_seconds", "is_descent_suitable"]

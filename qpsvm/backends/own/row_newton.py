@@ -39,7 +39,9 @@ def minimise_over_rows(rows: RowSource, y: FloatArray, losses: Loss, intercept: 
     losses: All squared.
     intercept: "free", "penalised" or None.
     """
-    scaled_rows, row_losses = LabelScaledRows(rows, y, float(intercept is not None)), RowLosses.from_loss(losses)
-    problem, budget = RowProblem.from_rows(scaled_rows, row_losses, intercept == "free"), Budget()
+    scaled_rows = LabelScaledRows(rows, y, float(intercept is not None))
+    row_losses = RowLosses.from_loss(losses)
+    problem = RowProblem.from_rows(scaled_rows, row_losses, intercept == "free")
+    budget = Budget()
     point = minimise_squared(problem, LinearStart(np.zeros(rows.d + 1), None, row_losses.first_sigma), budget)
     return SquaredPoint(point.W[:-1], float(point.W[-1]), point.alpha, budget.steps)

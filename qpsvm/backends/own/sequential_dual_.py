@@ -61,7 +61,10 @@ class SequentialDualBackend(Backend):
         """Solve the dual from the given α and intercepts, if any."""
         dual, gram = get_class_dual(svm)
         alpha = None if limits.start is None else dual.unflatten_alpha(limits.start)
-        b = None if limits.start_multipliers is None else dual.extract_intercepts(limits.start_multipliers)
+        if limits.start_multipliers is None:
+            b = None
+        else:
+            b = dual.extract_intercepts(limits.start_multipliers)
         budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
         solution = solve_sequential(gram, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
         return build_class_solution(self, dual, solution)

@@ -56,12 +56,17 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
     is_copy = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64  # not the user's own memory
-    return freeze(matrix) if is_copy and not sp.issparse(X) else as_read_only(matrix)
+    if is_copy and not sp.issparse(X):
+        return freeze(matrix)
+    return as_read_only(matrix)
 
 
 def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
-        hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)" if len(shape) == 1 else ""
+        if len(shape) == 1:
+            hint = "; for one sample use X.reshape(1, -1), for one feature X.reshape(-1, 1)"
+        else:
+            hint = ""
         raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
 
 
@@ -89,9 +94,13 @@ def check_columns(X: Any, name: str = "X") -> bool:
 
     Returns whether X is a data frame and all its columns are numbers by their types. Raises DataTypeError.
     """
-    labels, dtypes = find_column_names(X), getattr(X, "dtypes", None)
+    labels = find_column_names(X)
+    dtypes = getattr(X, "dtypes", None)
     try:
-        kinds = [_classify_column(dtype) for dtype in dtypes] if labels is not None and dtypes is not None else []
+        if labels is not None and dtypes is not None:
+            kinds = [_classify_column(dtype) for dtype in dtypes]
+        else:
+            kinds = []
     except TypeError:  # there is no type for each column
         return False
     if len(kinds) != len(labels or ()):
@@ -118,7 +127,9 @@ def _classify_column(dtype: Any) -> str:
     categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     if categories is not None:
         return str(categories.kind) if categories.kind in "biuf" else "category"
-    return "period" if str(dtype).startswith("period") else str(getattr(dtype, "kind", "unknown"))
+    if str(dtype).startswith("period"):
+        return "period"
+    return str(getattr(dtype, "kind", "unknown"))
 
 
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
@@ -156,7 +167,10 @@ def as_raw_array(values: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:
-        reason = _describe_uneven_rows(values) if isinstance(values, (list, tuple)) else f"{error}"
+        if isinstance(values, (list, tuple)):
+            reason = _describe_uneven_rows(values)
+        else:
+            reason = f"{error}"
         raise DataError(f"{name} cannot be read as an array: {reason}; are all rows equally long?") from None
 
 
@@ -197,11 +211,10 @@ def _refuse_object_array(raw: NDArray[Any], name: str, labels: Sequence[Any] | N
                 or not isinstance(value, (int, float, np.number, np.bool_))
                 or isinstance(value, np.complexfloating)
             ):
-                advice = (
-                    "which is missing: impute or drop such rows first"
-                    if missing
-                    else "and samples must be real numbers: encode or drop that column first"
-                )
+                if missing:
+                    advice = "which is missing: impute or drop such rows first"
+                else:
+                    advice = "and samples must be real numbers: encode or drop that column first"
                 raise DataTypeError(f"{name} holds {value!r} in {_describe_entry(i, j, labels)}, {advice}")
     raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
 
@@ -211,7 +224,10 @@ def _describe_entry(row: int, column: int, labels: Sequence[Any] | None) -> str:
 
 
 def _describe_column(column: int, labels: Sequence[Any] | None) -> str:
-    named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
+    if labels is not None and column < len(labels):
+        named = f" ({labels[column]!r})"
+    else:
+        named = ""
     return f"column {column}{named}"
 
 
@@ -256,10 +272,19 @@ def _build_number_error(
     """Build the error about the first stored number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
     position = int(np.argmin(is_good.ravel()))
-    value, count = float(values.ravel()[position]), int((~is_good).sum())
-    fault = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
+    value = float(values.ravel()[position])
+    count = int((~is_good).sum())
+    if math.isnan(value):
+        fault = "NaN"
+    elif math.isinf(value):
+        fault = "an infinite value"
+    else:
+        fault = f"{value:.1e}"
     count_text = "" if count == 1 else f" (and {count - 1} more{where})"
-    advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
+    if math.isfinite(value):
+        advice = ", whose square overflows: rescale"
+    else:
+        advice = "; impute or drop such rows first"
     return DataError(f"{describe_entry(*find_index(matrix, position), fault)}{count_text}{advice}")
 
 
@@ -383,7 +408,10 @@ def find_column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
     if column_names is None:
         bad_name = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
         shown = format_value(bad_name)
-        fault = f"the column {shown} twice" if isinstance(bad_name, str) else f"{shown} for the name of a column"
+        if isinstance(bad_name, str):
+            fault = f"the column {shown} twice"
+        else:
+            fault = f"{shown} for the name of a column"
         raise DataError(
             f"X has {fault}, so that its columns cannot be matched with the model's by name; rename them, or pass "
             "X.to_numpy() to go by position"
@@ -398,7 +426,8 @@ def find_order(names: Sequence[str], known: Sequence[str], owner: str) -> IntArr
     """
     if tuple(names) == tuple(known):
         return None
-    positions, known_set = {name: j for j, name in enumerate(names)}, set(known)
+    positions = {name: j for j, name in enumerate(names)}
+    known_set = set(known)
     missing = [name for name in known if name not in positions]
     extra = [name for name in names if name not in known_set]
     if missing:

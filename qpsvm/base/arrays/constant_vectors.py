@@ -27,7 +27,9 @@ def _repeat_bytes(number: bytes, n: int) -> FloatArray:
 
 def find_common_value(vector: FloatArray) -> float | None:
     """Return the number of a `repeat_value` vector (n,), else None. It reads the strides, not the values."""
-    return float(vector[0]) if len(vector) and vector.strides == (0,) else None
+    if len(vector) and vector.strides == (0,):
+        return float(vector[0])
+    return None
 
 
 def multiply(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
@@ -42,7 +44,9 @@ def multiply(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
     if factor == 1.0:
         return vector
     value = find_common_value(vector)
-    return factor * vector if value is None else repeat_value(factor * value, len(vector))
+    if value is None:
+        return factor * vector
+    return repeat_value(factor * value, len(vector))
 
 
 def divide(number: float, vector: FloatArray) -> FloatArray:

@@ -97,7 +97,10 @@ def multiply_to_pairs(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatAr
         half = sums.shape[1] // 2
         added, error = two_sum(sums[:, :half], sums[:, half : 2 * half])
         low = low + error.sum(axis=1)
-        sums = np.hstack([added, sums[:, 2 * half :]]) if sums.shape[1] % 2 else added
+        if sums.shape[1] % 2:
+            sums = np.hstack([added, sums[:, 2 * half :]])
+        else:
+            sums = added
     spread = gamma(2 * k) * gamma(2 + math.ceil(math.log2(max(k, 2))))
     radii: FloatArray = spread * sizes + k * UNDERFLOW
     return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii

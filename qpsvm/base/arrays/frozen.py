@@ -35,7 +35,9 @@ def list_arrays(array: Matrix) -> list[Any]:
     """Return the arrays that hold the numbers of an array: itself, or the three of CSR or CSC."""
     if isinstance(array, np.ndarray):
         return [array]
-    return [array.data, array.indices, array.indptr] if _is_compressed(array) else []
+    if _is_compressed(array):
+        return [array.data, array.indices, array.indptr]
+    return []
 
 
 def _is_compressed(value: Any) -> bool:

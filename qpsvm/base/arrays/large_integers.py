@@ -89,11 +89,17 @@ def build_rounding_error(
     """Build the error about a rounded number at an index of the named array."""
     location = ""
     if len(index) == 2:
-        named = f" ({columns[index[1]]!r})" if columns is not None and index[1] < len(columns) else ""
+        if columns is not None and index[1] < len(columns):
+            named = f" ({columns[index[1]]!r})"
+        else:
+            named = ""
         location = f" in row {index[0]}, column {index[1]}{named}"
     elif len(index) == 1:
         location = f"[{index[0]}]"
-    text = f"{name}{location} is {number}" if len(index) < 2 else f"{name} has {number}{location}"
+    if len(index) < 2:
+        text = f"{name}{location} is {number}"
+    else:
+        text = f"{name} has {number}{location}"
     return DataError(f"{text}, which no double is equal to (the nearest is {float(number)!r}); {ADVICE}")
 
 

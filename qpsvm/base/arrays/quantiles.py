@@ -66,11 +66,14 @@ def find_crossing(
     points, weights (n,): before is the weight of other points below all of these, ridge is R, and strict asks that the
         level is exceeded.
     """
-    reached, end = gt if strict else ge, math.inf  # end: a point above all that are left, where the level is reached
+    reached = gt if strict else ge
+    end = math.inf  # a point above all that are left, where the level is reached
     while len(points) > SAMPLE:
         low, high = _bracket_crossing(points, weights, level - before, ridge)
-        below, inside = points < low, (points > low) & (points < high)
-        at_low, at_high = points == low, (points == high) & (high > low)
+        below = points < low
+        inside = (points > low) & (points < high)
+        at_low = points == low
+        at_high = (points == high) & (high > low)
         weights_of_parts = np.array([sum_where(weights, mask) for mask in (below, at_low, inside, at_high)])
         to_low, with_low, to_high, with_high = (before + np.cumsum(weights_of_parts)).tolist()
         if reached(ridge * low + to_low, level):
@@ -82,7 +85,8 @@ def find_crossing(
         elif reached(ridge * high + with_high, level):
             return high
         else:
-            is_inside, before = points > high, with_high
+            is_inside = points > high
+            before = with_high
         points, weights = points[is_inside], weights[is_inside]
     return _find_crossing_of_few(points, weights, level, before, ridge, strict, end)
 
@@ -91,8 +95,12 @@ def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, rid
     """Return two points that very likely enclose the crossing, from a sample of the points."""
     step = -(-len(points) // SAMPLE)
     order = np.argsort(points[::step], kind="stable")
-    sample, mass = points[::step][order], np.cumsum(weights[::step][order])
-    share = float(weights.sum()) / mass[-1] if mass[-1] > 0.0 else 0.0
+    sample = points[::step][order]
+    mass = np.cumsum(weights[::step][order])
+    if mass[-1] > 0.0:
+        share = float(weights.sum()) / mass[-1]
+    else:
+        share = 0.0
     k = int(np.searchsorted(ridge * sample + share * mass, level))
     return float(sample[max(k - BRACKET, 0)]), float(sample[min(k + BRACKET, len(sample) - 1)])
 
@@ -102,7 +110,8 @@ def _find_crossing_of_few(
 ) -> float:
     """Return `find_crossing` by sorting; `end` if none of these points reaches the level."""
     order = np.argsort(points, kind="stable")
-    points, passed = points[order], before + np.cumsum(weights[order])
+    points = points[order]
+    passed = before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))
     knot = float(points[k]) if k < len(points) else end
     if not ridge:

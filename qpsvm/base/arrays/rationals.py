@@ -41,7 +41,9 @@ def enclose_fraction(value: Fraction) -> tuple[float, float]:
     """Return the floats next to a rational, below and above it; both are the number itself if it is a float."""
     nearest = round_to_nearest(value)
     if math.isinf(nearest):
-        return (math.nextafter(nearest, 0.0), nearest) if nearest > 0 else (nearest, math.nextafter(nearest, 0.0))
+        if nearest > 0:
+            return math.nextafter(nearest, 0.0), nearest
+        return nearest, math.nextafter(nearest, 0.0)
     numerator, denominator = nearest.as_integer_ratio()
     # (nearest − value) times a positive number
     sign_of_error = numerator * value.denominator - value.numerator * denominator
@@ -73,7 +75,9 @@ def sum_rounded_up(*terms: float) -> float:
 
 def sqrt_rounded_down(value: Fraction) -> float:
     """Return a float that is not above √value; 0 if the value is not positive."""
-    return math.nextafter(math.sqrt(round_down(value)), 0.0) if value > 0 else 0.0
+    if value > 0:
+        return math.nextafter(math.sqrt(round_down(value)), 0.0)
+    return 0.0
 
 
 def sqrt_rounded_up(value: Fraction) -> float:
@@ -122,7 +126,8 @@ class RationalVector:
             return repeat_value(low, len(self)), repeat_value(high, len(self))
         if self.factor == 1 and not self.inverse and not self.low.any():
             return self.high, self.high
-        factor, sums = round_up(self.factor), self.high + self.low
+        factor = round_up(self.factor)
+        sums = self.high + self.low
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = factor / sums if self.inverse else factor * sums
         sizes = np.abs(values[~self.infinite_mask & (sums != 0.0)])
@@ -255,7 +260,9 @@ def _concatenate_floats(vectors: Sequence[FloatArray]) -> FloatArray:
     """Concatenate vectors of floats; if all repeat the same number, by `repeat_value`."""
     common_values = {find_common_value(vector) for vector in vectors}
     common = common_values.pop() if len(common_values) == 1 else None
-    return np.concatenate(vectors) if common is None else repeat_value(common, sum(map(len, vectors)))
+    if common is None:
+        return np.concatenate(vectors)
+    return repeat_value(common, sum(map(len, vectors)))
 
 
 def from_constant(value: Fraction | float, m: int) -> RationalVector:
@@ -323,7 +330,9 @@ def as_rationals(values: RationalVector | FloatArray | Fraction | float, m: int)
     """Return numbers of any of these types as a vector (m,): one number is repeated m times."""
     if isinstance(values, RationalVector):
         return values
-    return from_floats(values) if isinstance(values, np.ndarray) else from_constant(values, m)
+    if isinstance(values, np.ndarray):
+        return from_floats(values)
+    return from_constant(values, m)
 
 
 def as_floats(values: RationalVector) -> FloatArray:
@@ -340,7 +349,10 @@ def as_floats(values: RationalVector) -> FloatArray:
     if values.is_constant:
         common = float(values.high[0])
         return repeat_value(common if math.isinf(common) else round_to_nearest(values[0]), len(values))
-    divisor = round_to_nearest(1 / values.factor) if values.factor and not values.inverse else 0.0
+    if values.factor and not values.inverse:
+        divisor = round_to_nearest(1 / values.factor)
+    else:
+        divisor = 0.0
     if TINY < abs(divisor) < GREAT and Fraction(divisor) * values.factor == 1 and not values.low.any():
         quotient: FloatArray = values.high / divisor  # 1/Σs of weights whose sum is a float
         return quotient
@@ -363,7 +375,9 @@ def _apply_factor_without_exponents(values: RationalVector) -> FloatArray:
 
 def _apply_factor(values: RationalVector) -> FloatArray:
     """Return `as_floats` by a product or quotient in floats, to which its error is added."""
-    high, low, factor = values.high, values.low, round_to_nearest(values.factor)
+    high = values.high
+    low = values.low
+    factor = round_to_nearest(values.factor)
     factor_error = round_to_nearest(values.factor - Fraction(factor))
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         rounded = factor / high if values.inverse else factor * high

@@ -38,7 +38,9 @@ def compute_relative_gap(difference: float, primal: float, dual: float, floor: f
 
 def gamma(k: float) -> float:
     """Return γ_k of (ROUND.1), or infinity if k roundings leave no digit."""
-    return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
+    if k * UNIT < 1.0:
+        return k * UNIT / (1.0 - k * UNIT)
+    return math.inf
 
 
 def bound_row_norms(squares: FloatArray, k: int) -> FloatArray:

@@ -66,7 +66,10 @@ def find_ties(X: Matrix, *labels: FloatArray, min_share: float = 0.0) -> Ties | 
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
     # einsum, because BLAS may round the projections of equal rows differently
-    projections = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
+    if isinstance(X, np.ndarray):
+        projections = np.einsum("ij,j->i", X, weights)
+    else:
+        projections = X @ weights
     order = np.lexsort((*labels, projections))
     equals_previous = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in (projections, *labels)])
     if np.count_nonzero(equals_previous) < min_share * n:

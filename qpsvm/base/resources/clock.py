@@ -35,4 +35,6 @@ class Clock:
         """Return why to stop now, or None; evaluated between two steps, the next of which takes this long."""
         if is_interrupted():
             return "interrupted"
-        return "time_limit" if self.limit is not None and self.seconds + next_step_seconds > self.limit else None
+        if self.limit is not None and self.seconds + next_step_seconds > self.limit:
+            return "time_limit"
+        return None

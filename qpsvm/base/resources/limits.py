@@ -73,19 +73,25 @@ def find_free_address_space() -> float:
 
 def check_memory(n: int, m: int, noun: str, instead: str = SMALLER) -> None:
     """Refuse a dense (n, m) matrix that would take too much of this machine's memory. Raises TooLargeError."""
-    size, total = 8.0 * n * m, find_total_memory()
+    size = 8.0 * n * m
+    total = find_total_memory()
     if size <= SMALL_BYTES:
         return
     available = find_available_memory()
     if size > min(MEMORY_SHARE * total, available):
         exceeds_share = size > MEMORY_SHARE * total
-        has = f"this machine has {format_bytes(total)}" if exceeds_share else f"{format_bytes(available)} are available"
+        if exceeds_share:
+            has = f"this machine has {format_bytes(total)}"
+        else:
+            has = f"{format_bytes(available)} are available"
         raise TooLargeError(f"{noun} would be a dense {n} × {m} matrix of {format_bytes(size)}; {has}. {instead}")
 
 
 def format_bytes(size: float) -> str:
     """Format a number of bytes."""
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(size, 0.0) / 2**20:.0f} MiB"
+    if size >= 2**30:
+        return f"{size / 2**30:.1f} GiB"
+    return f"{max(size, 0.0) / 2**20:.0f} MiB"
 
 
 def _find_machine_memory() -> float:
@@ -97,7 +103,9 @@ def _find_machine_memory() -> float:
 
 def _find_container_memory() -> float:
     limit, used = _read_text(CONTAINER_LIMIT).strip(), _read_text(CONTAINER_USE).strip()
-    return float(limit) - float(used) if limit.isdecimal() and used.isdecimal() else float("inf")
+    if limit.isdecimal() and used.isdecimal():
+        return float(limit) - float(used)
+    return float("inf")
 
 
 def _read_text(path: Path) -> str:
@@ -196,7 +204,9 @@ def count_spare_threads() -> int:
     0 outside all blocks, where BLAS has its threads.
     """
     with _lock:
-        return _pools.threads - len(set(_pools.inside.values())) if _pools.inside else 0
+        if _pools.inside:
+            return _pools.threads - len(set(_pools.inside.values()))
+        return 0
 
 
 def _restore(pool: Any, threads: int) -> None:

@@ -76,7 +76,8 @@ def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -
         for tile in tiles:
             task(tile)
         return
-    remaining, error_settings = deque(tiles), np.geterr()  # NumPy's settings are separate for each thread
+    remaining = deque(tiles)
+    error_settings = np.geterr()  # NumPy's settings are separate for each thread
 
     def iter_remaining() -> Iterator[T]:
         with suppress(IndexError):
@@ -162,7 +163,8 @@ def _get_pool() -> ThreadPoolExecutor:
 
 def _drop_pool() -> None:
     """Reset the pool in a forked child, which has none of the threads."""
-    _Pool.threads, _Pool.lock = None, threading.Lock()
+    _Pool.threads = None
+    _Pool.lock = threading.Lock()
     _this_thread.is_working = False
 
 

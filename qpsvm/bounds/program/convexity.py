@@ -105,7 +105,8 @@ class Convexity:
         if not len(M):
             return 0.0
         loss = (_cholesky_loss(M, entry_error) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW_ROUNDINGS
-        low, high = 0, len(SHIFTS)
+        low = 0
+        high = len(SHIFTS)
         while low < high:  # bisection for the first shift at which a factor exists
             middle = (low + high) // 2
             if _factor(M, SHIFTS[middle]) is not None:

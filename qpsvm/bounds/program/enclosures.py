@@ -50,9 +50,13 @@ def as_exact(value: FloatArray) -> Enclosure:
 
 def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
     """Return Mx (m,) of an exact matrix M (m, k), with the rounding bound (ROUND.1)."""
-    (m, k), magnitudes = M.shape, abs(M)
+    m, k = M.shape
+    magnitudes = abs(M)
     if sp.issparse(M) and k > 16:  # a row of few entries has a smaller γ than one of k; for a small k that does not pay
-        counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
+        if M.format == "csr":
+            counts = np.diff(M.indptr)
+        else:
+            counts = np.bincount(sp.coo_array(M).coords[0], minlength=m)
         rounding = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
         radius = magnitudes @ np.abs(x.value) * rounding + magnitudes @ x.radius * (1.0 + rounding)
         radius = radius * (1.0 + rounding) + counts * UNDERFLOW
@@ -69,7 +73,8 @@ def holds_exactly(M: Matrix, x: FloatArray, rhs: FloatArray, equal: bool) -> boo
     `math.fsum` rounds only once, after adding exact products, so the sign of its sum is exact.
     """
     rows = sp.csr_array(M)
-    a, b = rows.data, x[rows.indices]
+    a = rows.data
+    b = x[rows.indices]
     slices = map(slice, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist())  # the entries of each row
     constraints = zip(slices, rhs.tolist(), strict=True)
     residuals: Iterator[float | Fraction]

@@ -40,11 +40,15 @@ def find_face(program: QPBounds) -> Face | None:
     if solution is None:
         return None
     x, *slacks = solution
-    n, m, p = program.qp.n, len(program.h), len(program.b)
+    n = program.qp.n
+    m = len(program.h)
+    p = len(program.b)
     x = np.clip(x, program.lb, program.ub)
     lower, upper = _find_bounded_variables(program)
     is_tight, is_at_lower, is_at_upper = (slack < SLACK_THRESHOLD for slack in slacks)
-    tight, at_lower, at_upper = np.flatnonzero(is_tight), lower[is_at_lower], upper[is_at_upper]
+    tight = np.flatnonzero(is_tight)
+    at_lower = lower[is_at_lower]
+    at_upper = upper[is_at_upper]
     fixed = np.union1d(np.union1d(at_lower, at_upper), np.flatnonzero(program.lb == program.ub))
     x[at_lower], x[at_upper] = program.lb[at_lower], program.ub[at_upper]
     rows = np.vstack([as_dense(program.A), as_dense(sp.csr_array(program.G)[tight])])
@@ -89,11 +93,16 @@ def is_implied_row(
 ) -> bool:
     """Return whether the `independent` equalities imply row i, = or ≤ rhs, with `fixed` entries of x (n,), (FACE.3)."""
     free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
-    basis, row = rows[np.ix_(independent, free)], rows[i, free]
-    coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(independent) else np.zeros(0)
+    basis = rows[np.ix_(independent, free)]
+    row = rows[i, free]
+    if len(independent):
+        coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0]
+    else:
+        coefficients = np.zeros(0)
     fixed_values = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
     for c in find_rational_combinations(row, basis, coefficients):
-        members, factors = [*independent.tolist(), i], [*c, Fraction(-1)]
+        members = [*independent.tolist(), i]
+        factors = [*c, Fraction(-1)]
         nonzeros, violation = combine_rows(sp.csr_array(rows), rhs, members, factors, fixed_values)
         if not nonzeros:  # row i is the combination of the others: then row·x − rhs is this violation
             return violation == 0 if is_equality else violation <= 0
@@ -114,16 +123,20 @@ def _find_point_of_maximal_slack(program: QPBounds) -> tuple[FloatArray, FloatAr
         """Return the matrix that gives rows·x − τ·sides from (x, τ)."""
         return sp.hstack([rows, sp.csr_array(-sides[:, None])])
 
-    n, m = program.qp.n, len(program.h)
+    n = program.qp.n
+    m = len(program.h)
     lower, upper = _find_bounded_variables(program)
     fixed = np.flatnonzero(program.lb == program.ub)
-    G, eye = sp.csr_array(program.G), sp.eye_array(n, format="csr")
+    G = sp.csr_array(program.G)
+    eye = sp.eye_array(n, format="csr")
     norms = np.sqrt(G.multiply(G).sum(axis=1))
     norms = np.where(norms > 0.0, norms, 1.0)
     G_rows = homogenise(sp.diags_array(1.0 / norms) @ G, program.h / norms)
-    lower_rows, upper_rows = homogenise(-eye[lower], -program.lb[lower]), homogenise(eye[upper], program.ub[upper])
+    lower_rows = homogenise(-eye[lower], -program.lb[lower])
+    upper_rows = homogenise(eye[upper], program.ub[upper])
     inequalities = sp.vstack([G_rows, lower_rows, upper_rows], format="csr")
-    A_rows, fixed_rows = homogenise(sp.csr_array(program.A), program.b), homogenise(eye[fixed], program.lb[fixed])
+    A_rows = homogenise(sp.csr_array(program.A), program.b)
+    fixed_rows = homogenise(eye[fixed], program.lb[fixed])
     equalities = sp.vstack([A_rows, fixed_rows], format="csr")
     n_slacks, n_equalities = inequalities.shape[0], equalities.shape[0]
     solution = solve_linear_program(
@@ -137,6 +150,8 @@ def _find_point_of_maximal_slack(program: QPBounds) -> tuple[FloatArray, FloatAr
     )  # fmt: skip
     if solution is None:
         return None
-    x, tau, slacks = solution.x[:n], solution.x[n], solution.x[n + 1 :]
+    x = solution.x[:n]
+    tau = solution.x[n]
+    slacks = solution.x[n + 1 :]
     G_slacks, lower_slacks, upper_slacks = np.split(slacks, [m, m + len(lower)])
     return x / tau, G_slacks, lower_slacks, upper_slacks

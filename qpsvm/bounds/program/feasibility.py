@@ -35,7 +35,9 @@ def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multiplie
     The linear program maximises t ≤ 1, for slacks of at least t‖G_i‖ in row i of G and t·min(1, ½(ub_j − lb_j)) at the
     bounds of x_j. If t ≤ 0, its multipliers may prove infeasibility; if HiGHS fails, those of `_minimise_violation`.
     """
-    n, m, p = program.qp.n, len(program.h), len(program.b)
+    n = program.qp.n
+    m = len(program.h)
+    p = len(program.b)
     with np.errstate(invalid="ignore"):
         width = np.minimum(1.0, 0.5 * (program.ub - program.lb))
     width = np.where(np.isfinite(width), width, 1.0)
@@ -70,7 +72,8 @@ def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     need not be feasible, because it only gives the direction in which (PROGRAM.5) moves.
     """
     start = np.clip(x, program.lb, program.ub)
-    values, sizes = program.G @ start, abs(program.G) @ np.abs(start)
+    values = program.G @ start
+    sizes = abs(program.G) @ np.abs(start)
     tight = np.flatnonzero(values > program.h - SLACK_TOL * (1.0 + sizes + np.abs(program.h)))
     with np.errstate(invalid="ignore"):
         width = np.where(np.isinf(program.ub - program.lb), 1.0, program.ub - program.lb)
@@ -92,7 +95,9 @@ def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
 
 def _minimise_violation(program: QPBounds) -> Multipliers | None:
     """Minimise the sum of the violations of all rows over lb ≤ x ≤ ub; return the multipliers of that program."""
-    n, m, p = program.qp.n, len(program.h), len(program.b)
+    n = program.qp.n
+    m = len(program.h)
+    p = len(program.b)
     A, G = sp.csr_array(program.A), sp.csr_array(program.G)
     proposal = solve_linear_program(
         np.concatenate([np.zeros(n), np.ones(m + 2 * p)]),

@@ -50,12 +50,18 @@ def _tighten_infinite_bounds(columns: np.ndarray, a: FloatArray, rhs: float, low
     infinite_terms = np.flatnonzero(~np.isfinite(min_terms))
     if len(infinite_terms) > 1:
         return
-    finite_terms = np.delete(min_terms, infinite_terms) if len(infinite_terms) else min_terms
+    if len(infinite_terms):
+        finite_terms = np.delete(min_terms, infinite_terms)
+    else:
+        finite_terms = min_terms
     for k in infinite_terms.tolist() if len(infinite_terms) else range(len(columns)):
         j, coefficient = int(columns[k]), float(a[k])
         if coefficient == 0.0 or math.isfinite(high[j] if coefficient > 0.0 else low[j]):
             continue
-        other_terms = finite_terms if len(infinite_terms) else np.delete(finite_terms, k)
+        if len(infinite_terms):
+            other_terms = finite_terms
+        else:
+            other_terms = np.delete(finite_terms, k)
         size = float(np.abs(other_terms).sum()) + abs(rhs)
         max_term = (
             rhs - float(other_terms.sum()) + (gamma(len(other_terms) + 4) * size + len(a) * UNDERFLOW) * FEW_ROUNDINGS

@@ -199,18 +199,23 @@ class QPBounds:
     @property
     def sharp_curvature(self) -> FloatArray | None:
         """`curvature`, as close to 0 as can be proven."""
-        return self.convexity.sharp_curvature if self.factor is None else self.curvature
+        if self.factor is None:
+            return self.convexity.sharp_curvature
+        return self.curvature
 
     @property
     def strict_curvature(self) -> FloatArray:
         """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
-        return self.convexity.strict_curvature if self.factor is None else self.factor[1]
+        if self.factor is None:
+            return self.convexity.strict_curvature
+        return self.factor[1]
 
     def find_negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return d (n,) with dᵀPd < 0 for certain, and dᵀPd; None if no such direction is known."""
         if self.factor is None:
             return self.convexity.find_negative_direction()
-        d, unit = self.factor[1], np.zeros(self.qp.n)
+        d = self.factor[1]
+        unit = np.zeros(self.qp.n)
         j = int(np.argmin(d))
         unit[j] = 1.0
         return (unit, float(d[j])) if d[j] < 0.0 else None
@@ -235,7 +240,9 @@ class QPBounds:
                 -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
             )
         bounded = self._find_bounded_terms(dual, curvature, rows_only)
-        return bounded if isinstance(bounded, LowerBound) else self._sum_terms(bounded, rows_only)
+        if isinstance(bounded, LowerBound):
+            return bounded
+        return self._sum_terms(bounded, rows_only)
 
     def _find_bounded_terms(
         self, dual: DualArguments, curvature: FloatArray, rows_only: bool
@@ -246,7 +253,8 @@ class QPBounds:
         `unbounded`. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
         implied bounds, (PROGRAM.8). Returns a `LowerBound` if it was computed in rational numbers, or is −∞.
         """
-        c, box = self._compute_residual(dual, rows_only), (self.lb, self.ub)
+        c = self._compute_residual(dual, rows_only)
+        box = self.lb, self.ub
         unbounded = self._find_unbounded(c, box)
         if len(unbounded) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, unbounded].T
@@ -293,7 +301,10 @@ class QPBounds:
             cancelled = dual, self._compute_residual(dual, rows_only), 0.0
         if cancelled is not None:
             return BoundedTerms(*cancelled, self.implied_bounds, curvature)
-        names = "a variable without a bound" if len(unbounded) == 1 else f"{len(unbounded)} variables without bounds"
+        if len(unbounded) == 1:
+            names = "a variable without a bound"
+        else:
+            names = f"{len(unbounded)} variables without bounds"
         return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
     def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
@@ -327,7 +338,8 @@ class QPBounds:
     @cached
     def slack_multipliers(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of z, (m,) each: within them c_j x_j has a minimum for each slack x_j with one bound and P_jj = 0."""
-        low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
+        low = np.zeros(len(self.h))
+        high = np.full(len(self.h), math.inf)
         j, rows, g = self.slacks
         up, down = np.isfinite(self.lb) & np.isinf(self.ub), np.isfinite(self.ub) & np.isinf(self.lb)
         flat = (up | down)[j] & (self.qp.P.diagonal()[j] == 0.0) & (g != 0.0)
@@ -335,7 +347,8 @@ class QPBounds:
             j, rows, g = j[flat], rows[flat], g[flat]
             sign = np.where(up[j], 1.0, -1.0)
             with np.errstate(all="ignore"):
-                end, spare = -self.qp.q[j] / g, 2.0**-46 * np.abs(self.qp.q[j] / g)  # c_j = 0 at end, up to rounding
+                end = -self.qp.q[j] / g  # c_j = 0 at end, up to rounding
+                spare = 2.0**-46 * np.abs(self.qp.q[j] / g)
             at_most = sign * g < 0.0
             np.minimum.at(high, rows[at_most], (end - spare)[at_most])
             np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
@@ -363,7 +376,10 @@ class QPBounds:
 
     def _compute_residual(self, dual: DualArguments, rows_only: bool) -> Enclosure:
         """Return c of (PROGRAM.1): (n,)."""
-        gradient = as_exact(np.zeros(self.qp.n)) if rows_only else self.apply_hessian(dual.u).add(as_exact(self.qp.q))
+        if rows_only:
+            gradient = as_exact(np.zeros(self.qp.n))
+        else:
+            gradient = self.apply_hessian(dual.u).add(as_exact(self.qp.q))
         return gradient.add(multiply_enclosed(self.G.T, as_exact(dual.z))).add(
             multiply_enclosed(self.A.T, as_exact(dual.y))
         )
@@ -392,13 +408,17 @@ class QPBounds:
         with np.errstate(divide="ignore", invalid="ignore"):
             relative_change = np.where(change > 0.0, change / size, 0.0) * FEW_ROUNDINGS
         g_change = float(relative_change.max())
-        return (relative_change * q, g_change) if g_change <= self.rounding else None
+        if g_change <= self.rounding:
+            return relative_change * q, g_change
+        return None
 
     def _bound_in_rationals(self, dual: DualArguments, unbounded: IntArray) -> LowerBound | None:
         """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0 for these j; None if none, or κ ≠ 0."""
         if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
-        p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
+        p = len(dual.y)
+        n = self.qp.n
+        tight = np.flatnonzero(dual.z > 0.0)
         if n * n * len(unbounded) > MAX_MULTIPLICATIONS:
             return None
         M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
@@ -406,13 +426,15 @@ class QPBounds:
         if vector is None or vector[-1] <= 0 or min(vector[n + p :]) < 0:
             return None
         weights = [value / vector[-1] for value in vector]  # u, y, z of the tight rows, and 1
-        u, c = weights[:n], [dot_exactly(weights, column) for column in M.T.tolist()]
+        u = weights[:n]
+        c = [dot_exactly(weights, column) for column in M.T.tolist()]
         minimum = self._minimise_exactly(c)
         if minimum is None:
             return None
         value = Fraction(self.qp.r) - dot_exactly(u, [dot_exactly(u, row) for row in self.P.tolist()]) / 2 + minimum
         value -= dot_exactly(weights[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
-        y, z = np.array([float(y_k) for y_k in weights[n : n + p]]), dual.z.copy()
+        y = np.array([float(y_k) for y_k in weights[n : n + p]])
+        z = dual.z.copy()
         z[tight] = [float(z_k) for z_k in weights[n + p : -1]]
         return LowerBound(round_down(value), y, z, np.array([float(c_j) for c_j in c]))
 
@@ -428,7 +450,8 @@ class QPBounds:
 
     def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray) -> DualArguments:
         """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares."""
-        p, tight = len(dual.y), np.flatnonzero(dual.z > 0.0)
+        p = len(dual.y)
+        tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         if not M.shape[0] or M.shape[0] * len(unbounded) > MAX_MULTIPLICATIONS:
             return dual
@@ -448,7 +471,8 @@ class QPBounds:
         The enclosure is that of c at the exact ones, and loss bounds how much lower they make the value of (PROGRAM.1).
         The chosen entries of (u, y, z) are moved, and `reach` bounds the distance of each from the exact one.
         """
-        n, p = self.qp.n, len(dual.y)
+        n = self.qp.n
+        p = len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         columns = as_dense(M[:, unbounded]).T  # (unbounded, p + tight): derivatives of c_j by y and z
@@ -473,7 +497,9 @@ class QPBounds:
             if iteration < REFINEMENT_ROUNDS:
                 full_step = np.zeros(columns.shape[1])
                 full_step[chosen] = step
-                u, y, z = dual.u.copy(), dual.y + full_step[n_u : n_u + p], dual.z.copy()
+                u = dual.u.copy()
+                y = dual.y + full_step[n_u : n_u + p]
+                z = dual.z.copy()
                 u[:n_u] += full_step[:n_u]
                 z[tight] += full_step[n_u + p :]
                 dual = DualArguments(u, y, z)
@@ -517,7 +543,8 @@ class QPBounds:
             sizes = np.abs(terms)
             if (curvature < 0.0).any():
                 error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW_ROUNDINGS) ** 2
-                terms, sizes = terms + error, sizes + np.abs(error)
+                terms = terms + error
+                sizes = sizes + np.abs(error)
             elif curvature.any():  # over all x the minimum is c u − c²/(2κ), concave in c: least at low or high
                 minima = [(side * u, side * (side / (2.0 * curvature))) for side in (low, high)]  # c² may underflow
                 free = np.minimum.reduce([value - drop for value, drop in minima])
@@ -556,8 +583,11 @@ class QPBounds:
         equal, sides, G, h = self.A, self.b, self.G, self.h
         if face is not None:
             equal, sides = face.equalities, face.rhs
-            G, h = sp.csr_array(self.G)[face.slack_rows], self.h[face.slack_rows]
-        p, moved_entries, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
+            G = sp.csr_array(self.G)[face.slack_rows]
+            h = self.h[face.slack_rows]
+        p = len(sides)
+        moved_entries = np.zeros(0, dtype=np.intp)
+        reach = 0.0
         if p and not holds_exactly(equal, x, sides, equal=True):
             solved = self._solve_equalities(x, equal, sides)
             if isinstance(solved, str):
@@ -583,11 +613,13 @@ class QPBounds:
         Return the point, the moved entries and `reach`; or the reason why that fails.
         """
         p = len(sides)
-        A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
+        A = as_dense(equal)
+        width = np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
         moved_entries = select_independent_columns(A * width)
         if moved_entries is None:
             return f"no {p} entries of x can move so that all equalities hold"
-        x, reach = x.copy(), 0.0
+        x = x.copy()
+        reach = 0.0
         try:
             inverse = Inverse(A[:, moved_entries])
         except np.linalg.LinAlgError:

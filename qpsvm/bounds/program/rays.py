@@ -56,7 +56,10 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     nonzero_rows = hessian_rows[np.abs(hessian_rows).max(axis=1, initial=0.0) > 0.0]
     for system in (np.vstack([nonzero_rows, rows]), rows):
         d = find_null_vector(system, proposal[support])
-        ray = None if d is None else _check_ray(program, G, support.tolist(), d, allowed)
+        if d is None:
+            ray = None
+        else:
+            ray = _check_ray(program, G, support.tolist(), d, allowed)
         if ray is not None:
             return ray
     return None
@@ -77,7 +80,8 @@ def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[i
         P = program.qp.P.dense()
         pairs = zip(P[:, support].tolist(), P.T[:, support].tolist(), strict=True)
         return [dot_exactly(d, row) + dot_exactly(d, column) for row, column in pairs]
-    Z, diagonal = as_dense(program.factor[0]), program.factor[1]
+    Z = as_dense(program.factor[0])
+    diagonal = program.factor[1]
     Z_products = [dot_exactly(d, column) for column in Z[support].T.tolist()]
     products = [2 * dot_exactly(Z_products, row) for row in Z.tolist()]
     for j, value in zip(support, d, strict=True):
@@ -96,7 +100,8 @@ def _propose_direction(program: QPBounds) -> FloatArray | None:
         for lb, ub in zip(program.lb, program.ub, strict=True)
     ]
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
-    equalities, inequalities = (zero_rows, np.zeros(zero_rows.shape[0])), (program.G, np.zeros(len(program.h)))
+    equalities = zero_rows, np.zeros(zero_rows.shape[0])
+    inequalities = program.G, np.zeros(len(program.h))
     proposal = solve_linear_program(q, bounds, equalities, inequalities, program.seconds)
     if proposal is None or not q @ proposal.x < -ENTRY_TOL:
         return None

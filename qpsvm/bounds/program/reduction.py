@@ -100,14 +100,17 @@ class Reduction:
     def expand(self, y: FloatArray, z: FloatArray, box: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Map multipliers of the reduced QP to those of the original rows, (p,), (m,), and bounds, (n,)."""
         original = self.original
-        all_y, all_z, box = np.zeros(_count_rows(original.b)), np.zeros(_count_rows(original.h)), box.copy()
+        all_y = np.zeros(_count_rows(original.b))
+        all_z = np.zeros(_count_rows(original.h))
+        box = box.copy()
         from_equality = self.equalities >= 0
         all_y[self.equalities[from_equality]] = y[from_equality]
         all_z[self.inequalities] = z
         for k in np.flatnonzero(~from_equality).tolist():
             first = -1 - int(self.equalities[k])
             second, c = self.opposite[first]
-            all_z[first], all_z[second] = max(y[k], 0.0), max(-y[k], 0.0) / float(c)
+            all_z[first] = max(y[k], 0.0)
+            all_z[second] = max(-y[k], 0.0) / float(c)
         for rows, entries, sign in (
             (self.low_rows, self.low_entries, -1.0),
             (self.high_rows, self.high_entries, 1.0),
@@ -140,7 +143,8 @@ def keep_all_rows(qp: QP) -> Reduction:
     n, (lb, ub) = qp.n, qp.bounds
     A, G = _copy_rows(qp.A, n), _copy_rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
-    no_row, ones = np.full(n, -1), np.ones(n)
+    no_row = np.full(n, -1)
+    ones = np.ones(n)
     return Reduction(
         qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
         no_row, no_row.copy(), ones, ones.copy(),
@@ -169,7 +173,9 @@ def _convert_rows_to_bounds(reduction: Reduction) -> None:
         side, rows, entries = highs if entry > 0.0 else lows
         is_tighter = value < side[j] if entry > 0.0 else value > side[j]
         if is_tighter:
-            side[j], rows[j], entries[j] = value, k, abs(entry)
+            side[j] = value
+            rows[j] = k
+            entries[j] = abs(entry)
     _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[is_exact]))
     _resolve_crossing_bounds(reduction)
 
@@ -238,7 +244,8 @@ def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
 
 def _merge_opposite_rows(reduction: Reduction) -> None:
     """Replace pairs of opposite rows by equalities, (REDUCE.3)."""
-    G, m = reduction.G, len(reduction.h)
+    G = reduction.G
+    m = len(reduction.h)
     if m < 2 or G.nnz > MAX_ENTRIES:
         return
     merged: set[int] = set()
@@ -362,17 +369,20 @@ def _find_independent_in_order(rows: FloatArray) -> IntArray:
         remainder -= (remainder @ basis.T) @ basis
         length = float(np.linalg.norm(remainder))
         if length > MIN_PIVOT:
-            basis, chosen = np.vstack([basis, remainder / length]), [*chosen, k]
+            basis = np.vstack([basis, remainder / length])
+            chosen = [*chosen, k]
     return np.array(chosen, dtype=np.intp)
 
 
 def _remove_dependent_inequalities(reduction: Reduction) -> None:
     """Remove inequalities whose row lies in the span of the equalities, up to rounding, (REDUCE.4)."""
-    (p, n), m = reduction.A.shape, len(reduction.h)
+    p, n = reduction.A.shape
+    m = len(reduction.h)
     if not p or not m or (p + m) * n > MAX_ENTRIES:
         return
     M = sp.csr_array(sp.vstack([reduction.A, reduction.G], format="csr"))
-    sides, dense = np.concatenate([reduction.b, reduction.h]), M.toarray()[:, reduction.lb < reduction.ub]
+    sides = np.concatenate([reduction.b, reduction.h])
+    dense = M.toarray()[:, reduction.lb < reduction.ub]
     basis = np.linalg.qr(dense[:p].T)[0]
     rows = dense[p:]
     distances = np.linalg.norm(rows - rows @ basis @ basis.T, axis=1)
@@ -399,11 +409,13 @@ def _find_redundant(
     is_equality = k < len(reduction.b)
     fixed = _find_fixed_variables(reduction)
     free = np.setdiff1d(np.arange(reduction.original.n), list(fixed))
-    dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
+    dense = M[chosen].toarray()[:, free]
+    row = M[[k]].toarray()[0][free]
     if dense.size > MAX_BASIS_ENTRIES:
         return None
     for c in find_rational_combinations(row, dense, _approximate_combination(row, dense)):
-        members, factors = [*chosen, k], [*c, Fraction(-1)]
+        members = [*chosen, k]
+        factors = [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
         options = [(i, by) for i, by in [(k, Fraction(-1)), *zip(chosen, c, strict=True)] if i in removable]
         changes = {i: compute_largest_change(M, i, by, nonzeros) for i, by in options}
@@ -428,7 +440,8 @@ def _find_redundant(
             return redundant
         sign = -1.0 if side > 0 else 1.0
         *multipliers, multiplier = (sign * as_multiple(factors)).tolist()
-        y, z = dict(zip(chosen, multipliers, strict=True)), {}
+        y = dict(zip(chosen, multipliers, strict=True))
+        z = {}
         if is_equality:
             y[k] = multiplier
         else:

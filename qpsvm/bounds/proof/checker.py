@@ -77,7 +77,9 @@ def clean(text: str) -> str:
 def quote(value: Any) -> str:
     """Return a text of a file in quotation marks, shortened."""
     text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}... ({len(text)} characters)"
+    if len(text) <= 60:
+        return text
+    return f"{text[:60]}... ({len(text)} characters)"
 
 
 class DualRow(NamedTuple):
@@ -219,7 +221,8 @@ def check_form(value: Any, form: Any, where: str) -> None:
             if name.rstrip("?") in value:
                 check_form(value[name.rstrip("?")], subform, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
-        form = form[: len(value)] if form == (TEXT, CATEGORIES, COLUMN_OPTIONS) and len(value) == 2 else form
+        if form == (TEXT, CATEGORIES, COLUMN_OPTIONS) and len(value) == 2:
+            form = form[: len(value)]
         has_length = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
         require(has_length, f"{where} is no list, or one of another length")
         for subform, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
@@ -273,7 +276,8 @@ def build_machine_form(name: str, kernel: str) -> dict[str, Any]:
 
 def build_plane_form(proof: Any, learnt: str, kernel: str) -> dict[str, Any]:
     """Return the form of a plane, given by w or by the coefficients of the samples; for a ball w is its centre."""
-    stored, is_ball = proof.get("plane", ()), proof["machine"]["name"] == "SVDD"
+    stored = proof.get("plane", ())
+    is_ball = proof["machine"]["name"] == "SVDD"
     key_of_w = "coef" if "coef" in stored or kernel != "linear" else "w"
     multipliers_form = dict.fromkeys(list_multipliers(proof["machine"]), REAL)
     if learnt == "one of several":
@@ -307,7 +311,9 @@ def parse_proof(content: bytes) -> Any:
     numbers: Any = {"parse_int": parse_integer, "parse_float": parse_number, "parse_constant": parse_number}
     proof = json.loads(content.decode(), object_pairs_hook=reject_duplicate_keys, **numbers)
     check_form(proof, build_form(proof), "")
-    machine, kinds, n = proof["machine"], [claim["claim"] for claim in proof["claims"]], proof["data"]["rows"]
+    machine = proof["machine"]
+    kinds = [claim["claim"] for claim in proof["claims"]]
+    n = proof["data"]["rows"]
     require(len({*kinds}) == len(kinds), "a claim is there twice")
     require(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
     require(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
@@ -420,7 +426,8 @@ def parse_npy(content: bytes) -> Table:
     matches = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
     require(matches, "the array does not hold numbers in one or two dimensions")
     order, kind, fortran, high, wide = matches[0]
-    n, d = int(high), int(wide or 1)
+    n = int(high)
+    d = int(wide or 1)
     require(n * d > 0, "the array is empty")
     code = "dfeqihbQIHB?"[("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1").index(kind)]
     values = struct.unpack(f"{order.replace('|', '<')}{n * d}{code}", content[start:])
@@ -437,7 +444,8 @@ def select_columns(header: list[str], reading: Any, target: str | None) -> list[
     """Return the columns of the features; if the proof does not name them, all but the target, read as numbers."""
     require(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
     columns = list_columns(reading.get("columns", [[name, None] for name in header if name not in ("", target)]))
-    known, names = {*header}, [name for name, _, _ in columns]
+    known = {*header}
+    names = [name for name, _, _ in columns]
     for name in names if target is None else [*names, target]:
         require(name in known, f"the data have no column {name!r}")
     return columns
@@ -483,7 +491,8 @@ def normalise_cell(cell: Any, reading: Any) -> Any:
 def encode_cell(name: str, cell: Any, categories: Any, options: Any) -> list[float]:
     """Return the features of a cell: a number; 0 or 1 for each category and for rare ones; or the parts of a date."""
     missing = cell in MISSING and "fill" in options
-    value, rare = options["fill"] if missing else cell, options.get("rare", ())
+    value = options["fill"] if missing else cell
+    rare = options.get("rare", ())
     if "date" in options:
         day = value if missing else parse_day(value, options["date"])
         require(REAL.is_valid(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
@@ -491,7 +500,10 @@ def encode_cell(name: str, cell: Any, categories: Any, options: Any) -> list[flo
         parts = (date.year, date.month, date.weekday(), date.toordinal() - options["origin"])
         values = [float(part) for part in parts]
     elif categories is None:
-        bare = re.sub(rf"\s|[{options['unit']}]", "", value) if "unit" in options and not missing else value
+        if "unit" in options and not missing:
+            bare = re.sub(rf"\s|[{options['unit']}]", "", value)
+        else:
+            bare = value
         values = [parse_number(bare)]
     else:
         require(value in categories or value in rare, f"column {name!r} has another category")
@@ -557,8 +569,11 @@ def read_samples(
     content: bytes, reading: Any, target: str | None, machine: Any
 ) -> tuple[list[Sparse], list[float], str]:
     """Return the rows of a data file and their targets, read as the proof says, and its kind: csv, libsvm or npy."""
-    content, target, learnt_of = unpack(content), target or reading.get("target"), MACHINES[machine["name"]][0]
-    learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else reading.get("kind")
+    content = unpack(content)
+    target = target or reading.get("target")
+    learnt_of = MACHINES[machine["name"]][0]
+    learns = learnt_of != "nothing"
+    kind = "npy" if content.startswith(b"\x93NUMPY") else reading.get("kind")
     if kind == "npy":
         table = parse_npy(content)
         if learns and str(target).endswith(".npy"):
@@ -583,7 +598,9 @@ def read_samples(
 def guess_kind(text: str) -> str:
     """Tell a LIBSVM file from a CSV file by the first line that is more than numbers and spaces."""
     first_line = next((line for line in text.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
-    return "libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line) else "csv"
+    if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line):
+        return "libsvm"
+    return "csv"
 
 
 def standardise(rows: list[Sparse], means: list[float], scales: list[float]) -> list[Sparse]:
@@ -606,7 +623,10 @@ def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any)
 
 def name_rows(gone: Sequence[int]) -> str:
     """Name rows by their indices; of many, only the first."""
-    parts = [f"row {gone[0]}"] if len(gone) == 1 else ["rows " + ", ".join(map(str, gone[:20]))]
+    if len(gone) == 1:
+        parts = [f"row {gone[0]}"]
+    else:
+        parts = ["rows " + ", ".join(map(str, gone[:20]))]
     return " ".join(parts + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
 
 
@@ -662,12 +682,21 @@ class Targets(NamedTuple):
 
 def list_sides(machine: Any, targets: Targets) -> list[tuple[Any, Any, Any, Any]]:
     """Return s, l, U and d of the n rows of a machine; for regression, of both rows of each sample."""
-    parameters, n, zero, one = machine["parameters"], len(targets.y), Fraction(0), Fraction(1)
+    parameters = machine["parameters"]
+    n = len(targets.y)
+    zero = Fraction(0)
+    one = Fraction(1)
     nu, lam, width, tau = (Fraction(parameters.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, total = Fraction(parameters.get("epsilon", 0)), sum(targets.s)
-    squares, shares = [1 / (2 * c) for c in targets.C], [w / total for w in targets.s]
-    ones, minus, zeros, unbounded = [one] * n, [-one] * n, [zero] * n, [None] * n
-    up, down = [t - epsilon for t in targets.y], [-t - epsilon for t in targets.y]
+    epsilon = Fraction(parameters.get("epsilon", 0))
+    total = sum(targets.s)
+    squares = [1 / (2 * c) for c in targets.C]
+    shares = [w / total for w in targets.s]
+    ones = [one] * n
+    minus = [-one] * n
+    zeros = [zero] * n
+    unbounded = [None] * n
+    up = [t - epsilon for t in targets.y]
+    down = [-t - epsilon for t in targets.y]
     tube: Any = (unbounded, squares) if parameters.get("loss") == "squared" else (targets.C, zeros)
     sides: Any = {
         "CSVM": [(targets.y, ones, targets.C, zeros)],
@@ -695,8 +724,11 @@ def find_mass(machine: Any, targets: Targets) -> tuple[str | None, Fraction, Fra
 
     The multiplier is None if the machine has no such equality.
     """
-    name, nu = machine["name"], Fraction(machine["parameters"].get("nu", 1))
-    zero, one, total = Fraction(0), Fraction(1), sum(targets.s, Fraction(0))
+    name = machine["name"]
+    nu = Fraction(machine["parameters"].get("nu", 1))
+    zero = Fraction(0)
+    one = Fraction(1)
+    total = sum(targets.s, Fraction(0))
     above = sum((weight for t, weight in zip(targets.y, targets.s, strict=True) if t > 0), zero)
     largest_nu = 2 * min(above, total - above) / total  # a float may exceed this by rounding
     require(name != "NuSVM" or nu <= largest_nu * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
@@ -711,7 +743,8 @@ def find_mass(machine: Any, targets: Targets) -> tuple[str | None, Fraction, Fra
 
 def list_pair_rows(machine: Any, targets: Targets) -> list[DualRow]:
     """Return the rows of a ranking: f of one sample should exceed f of another."""
-    index_of, one = {i: k for k, i in enumerate(targets.indices)}, Fraction(1)
+    index_of = {i: k for k, i in enumerate(targets.indices)}
+    one = Fraction(1)
     pairs = [(index_of[i], index_of[j]) for i, j in machine.get("pairs", ()) if i in index_of and j in index_of]
     C = Fraction(machine["parameters"].get("C", 1)) if pairs else one
     return [
@@ -721,7 +754,9 @@ def list_pair_rows(machine: Any, targets: Targets) -> list[DualRow]:
 
 def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow]:
     """Return the rows of linear constraints, <w, sum_j z_j x_j> + c b <= h, over the points after the n samples."""
-    rows, zero, one = [], Fraction(0), Fraction(1)
+    rows = []
+    zero = Fraction(0)
+    one = Fraction(1)
     for z, c, h in machine.get("rows", {}).get("each", ()):
         factors = [(n + j, Fraction(factor)) for j, factor in z]
         b_factor = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
@@ -733,7 +768,11 @@ def build_dual(
     machine: Any, y: list[Fraction], s: list[Fraction], indices: list[int], diagonal: list[Fraction]
 ) -> DualProgram:
     """Build the program over samples with targets y, weights s, indices in the data, and K(x, x)."""
-    name, parameters, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
+    name = machine["name"]
+    parameters = machine["parameters"]
+    n = len(y)
+    zero = Fraction(0)
+    one = Fraction(1)
     targets = Targets(y, s, compute_penalties(parameters, s, indices), diagonal, indices)
     mass, E, e_mass = find_mass(machine, targets)
     intercept = parameters.get("intercept")  # of which E is s, and e is 0
@@ -775,27 +814,33 @@ def enclose_exponential(x: Fraction) -> tuple[int, int]:
         return (1 << BITS, 1 << BITS) if x == 0 else (0, 1)
     r = math.floor(x).bit_length() + 8
     small = (x.numerator << BITS) // (x.denominator << r)
-    term, total, k = 1 << BITS, 1 << BITS, 0
+    term = 1 << BITS
+    total = 1 << BITS
+    k = 0
     while term:
         k += 1
         term = (term * small >> BITS) // k
         total += -term if k % 2 else term
     low, high = total - 2 * k - 2, total + 2 * k + 2
     for _ in range(r):
-        low, high = low * low >> BITS, (high * high >> BITS) + 1
+        low = low * low >> BITS
+        high = (high * high >> BITS) + 1
     return low, high
 
 
 def enclose_tangent(x: Fraction) -> tuple[int, int]:
     """Return integers below and above 2^BITS tanh(x)."""
-    one, (low, high) = 1 << BITS, enclose_exponential(2 * abs(x))
-    below, above = (one - high << BITS) // (one + high), (one - low << BITS) // (one + low) + 1
+    one = 1 << BITS
+    low, high = enclose_exponential(2 * abs(x))
+    below = (one - high << BITS) // (one + high)
+    above = (one - low << BITS) // (one + low) + 1
     return (below, above) if x >= 0 else (-above, -below)
 
 
 def build_kernel(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
     """Return a multiple of the kernel over some points, and the factor."""
-    (rows, common), gamma = convert_to_integers(points), Fraction(kernel.get("gamma", 1))
+    rows, common = convert_to_integers(points)
+    gamma = Fraction(kernel.get("gamma", 1))
     square = common * common
 
     def dot(i: int, j: int) -> int:
@@ -806,13 +851,15 @@ def build_kernel(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
         case "linear":
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
-            power, ((factor, constant), unit) = int(kernel["degree"]), as_integers([gamma / square, kernel["coef0"]])
+            power = int(kernel["degree"])
+            (factor, constant), unit = as_integers([gamma / square, kernel["coef0"]])
             largest_product = max((dot(i, i) for i in range(len(rows))), default=0)  # by Cauchy and Schwarz
             bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
             require(power * bits <= MAX_VALUE_BITS, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
-            norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square
+            norms = [dot(i, i) for i in range(len(rows))]
+            scale = gamma / square
             return lambda i, j: enclose_exponential(scale * (norms[i] + norms[j] - 2 * dot(i, j))), 1 << BITS
         case "sigmoid":
             shift = Fraction(kernel["coef0"])
@@ -853,7 +900,9 @@ def evaluate_by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: li
 
 def evaluate_by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> PlaneValues:
     """Return the exact values for a w given by coordinates."""
-    (rows, unit), (b, b_unit), (w, w_unit) = convert_to_integers(points), as_integers(beta), as_integers(plane)
+    rows, unit = convert_to_integers(points)
+    b, b_unit = as_integers(beta)
+    w, w_unit = as_integers(plane)
     values = [Fraction(sum(w[j] * x for j, x in row.items()), unit * w_unit) for row in rows]
     sums = [0] * len(w)
     for factor, row in zip(b, rows, strict=True):
@@ -871,7 +920,9 @@ def compute_loss(row: DualRow, t: Fraction) -> Fraction:
         return Fraction(0)
     if row.d and (row.U is None or t <= row.d * row.U):
         return t * t / (2 * row.d)
-    return INFINITE if row.U is None else row.U * (t - row.d * row.U / 2)
+    if row.U is None:
+        return INFINITE
+    return row.U * (t - row.d * row.U / 2)
 
 
 def bound_slacks(program: DualProgram, plane_values: PlaneValues, mu: dict[str, Fraction]) -> list[Ends]:
@@ -888,7 +939,8 @@ def bound_slacks(program: DualProgram, plane_values: PlaneValues, mu: dict[str, 
 
 def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fraction]) -> bool:
     """Return whether alpha is in its box and satisfies every equality, given the residuals `miss`."""
-    pairs, R = zip(program.rows, alpha, strict=True), program.R
+    pairs = zip(program.rows, alpha, strict=True)
+    R = program.R
     return not (
         any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(miss[g] and not R[g] for g in R)
     )
@@ -896,7 +948,8 @@ def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fra
 
 def bound_primal(program: DualProgram, plane_values: PlaneValues, mu: dict[str, Fraction], slacks: list[Ends]) -> Ends:
     """Enclose P, given enclosures of t_k."""
-    cost, P = sum((e * mu[g] + program.R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0)), []
+    cost = sum((e * mu[g] + program.R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
+    P = []
     for k in (0, 1):
         losses = [compute_loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
         P.append(INFINITE if INFINITE in losses else program.unit * (plane_values.w[k] / 2 + cost + sum(losses)))
@@ -941,7 +994,9 @@ def bound_class_primal(
     machine: Any, C: list[Fraction], y: list[int], b: list[Fraction], plane_values: list[PlaneValues]
 ) -> Ends:
     """Enclose P of an all-in-one machine."""
-    (combine_losses, _), P, half = ALL_IN_ONE[machine["name"]], [], Fraction(1, 2)
+    combine_losses, _ = ALL_IN_ONE[machine["name"]]
+    P = []
+    half = Fraction(1, 2)
     b_cost = half * sum(x * x for x in b) * (machine["parameters"]["intercept"] == "penalised")
     for end in (0, 1):
         losses = Fraction(0)
@@ -957,7 +1012,8 @@ def bound_class_dual(
     plane_values: list[PlaneValues],
 ) -> Ends:  # fmt: skip
     """Enclose D of an all-in-one machine, given the a_ic of each sample and sum_i B_ic; -infinity if infeasible."""
-    (_, combine_alpha), intercept = ALL_IN_ONE[machine["name"]], machine["parameters"]["intercept"]
+    _, combine_alpha = ALL_IN_ONE[machine["name"]]
+    intercept = machine["parameters"]["intercept"]
     samples = zip(y, C, alphas, strict=True)
     within_bounds = all(min(a) >= 0 and a[label] == 0 and combine_alpha(a) <= C_i for label, C_i, a in samples)
     if not within_bounds or (intercept == "free" and any(B_sums)):
@@ -995,7 +1051,8 @@ def enclose_relative_gap(P: Ends, D: Ends, difference: Ends) -> Ends:
     """Enclose (P - D)/max(|P|, |D|); 0 if P = D."""
     if difference[1] == 0 or difference[0] == INFINITE:
         return difference
-    min_size, max_size = max(P[0], -P[1], D[0], -D[1]), max(map(abs, P + D))
+    min_size = max(P[0], -P[1], D[0], -D[1])
+    max_size = max(map(abs, P + D))
     return [
         difference[0] / max_size if max_size else Fraction(0),
         difference[1] / min_size if min_size > 0 and difference[1] != INFINITE else INFINITE,
@@ -1019,7 +1076,9 @@ def select_points(machine: Any, rows: list[Sparse], indices: list[int]) -> list[
 def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
     """Check whether convex weights u of one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
     takes_part = proof["machine"].get("weights", [1] * len(rows))
-    indices, difference, are_convex = [], [], True  # rows, and their factors in sum u_i x_i - sum v_j x_j
+    indices = []  # rows,
+    difference = []  # and their factors in sum u_i x_i - sum v_j x_j
+    are_convex = True
     for side, sign in (("u", 1), ("v", -1)):
         weights = [(i, Fraction(p, q)) for i, p, q in proof["hulls"][side]]
         are_convex &= all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, w in weights)
@@ -1057,7 +1116,10 @@ class Points(NamedTuple):
         square = [*self.kernel(i, i)]
         if c is not None:
             cross, other = self.kernel(i, c), self.kernel(c, c)
-            square = [square[k] - 2 * cross[1 - k] + other[k] for k in (0, 1)] if i != c else [0, 0]
+            if i != c:
+                square = [square[k] - 2 * cross[1 - k] + other[k] for k in (0, 1)]
+            else:
+                square = [0, 0]
         bits = [BITS + max(self.unit.bit_length() - x.bit_length(), 0) for x in square]
         roots = [math.isqrt((max(x, 0) << 2 * n) // self.unit) for x, n in zip(square, bits, strict=True)]
         return [Fraction(roots[0], 1 << bits[0]), Fraction(roots[1] + 1, 1 << bits[1])]
@@ -1084,11 +1146,15 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
         C = compute_penalties(machine["parameters"], weights, indices)
         yield from iter_class_verdicts(proof, points, [int(y[i]) for i in indices], C, tol)
         return
-    squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []
+    if machine["name"] == "SVDD":
+        squares = [points.kernel(i, i) for i in range(len(indices))]
+    else:
+        squares = []
     require(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, points.unit) for low, _ in squares]
     program = build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal)
-    alpha, n_rows = read_alpha(proof), len(program.rows)
+    alpha = read_alpha(proof)
+    n_rows = len(program.rows)
     require(len(alpha) == n_rows > 0, f"alpha has {len(alpha)} numbers, and the dual {n_rows} rows")
     yield from iter_readings(machine, program, y)
     claims = ProgramClaims.from_plane(proof["plane"], program, alpha, points)
@@ -1099,7 +1165,9 @@ def iter_class_verdicts(
     proof: Any, points: Points, y: list[int], C: list[Fraction], tol: float
 ) -> Iterator[tuple[str, str]]:
     """Yield each claim about an all-in-one machine over samples of the classes y, and its verdict."""
-    machine, plane, alpha = proof["machine"], proof["plane"], read_alpha(proof)
+    machine = proof["machine"]
+    plane = proof["plane"]
+    alpha = read_alpha(proof)
     b = [Fraction(x) for x in plane["b"]]
     planes = plane["coef" if "coef" in plane else "w"]
     require(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
@@ -1139,10 +1207,12 @@ class ProgramClaims(NamedTuple):
             for i, factor in row.z if a else ():
                 beta[i] += a * row.s * factor
         if "centre" in stored_plane:  # of a ball, where f(x) = R^2 - |x - c|^2
-            plane, half = stored_plane["centre"], Fraction(1)
+            plane = stored_plane["centre"]
+            half = Fraction(1)
             mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
         else:
-            plane, half = stored_plane["coef" if "coef" in stored_plane else "w"], program.half
+            plane = stored_plane["coef" if "coef" in stored_plane else "w"]
+            half = program.half
             mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in stored_plane.get("multipliers", {}).items()}
         plane_values = points.evaluate(plane, half, beta)
         if "radius" in stored_plane and "coef" in stored_plane:
@@ -1175,7 +1245,8 @@ class ProgramClaims(NamedTuple):
                 sums[row.z[0][0]] = sums.get(row.z[0][0], Fraction(0)) + row.s * value
         is_balanced = "b" in self.program.e and not self.program.e["b"] and not self.program.R["b"]
         centre = max(sorted(sums), key=lambda i: abs(sums[i])) if is_balanced else None
-        total, ends = sum(map(abs, sums.values()), Fraction(0)), [self.distances(i, centre) for i in sums]
+        total = sum(map(abs, sums.values()), Fraction(0))
+        ends = [self.distances(i, centre) for i in sums]
         sizes = [total * sum((d[k] for d in ends), Fraction(0)) / len(sums) for k in (0, 1)]
         return [size * size / 2 for size in sizes]
 
@@ -1204,7 +1275,8 @@ def iter_verdicts(
 
     The gap with another b or other levels also counts if these are near, because few floats satisfy rows exactly.
     """
-    claims, usual = proof["claims"], sides({})
+    claims = proof["claims"]
+    usual = sides({})
     P, D, _ = usual
     shares = [enclose_relative_gap(*usual)]  # the relative gaps that count
     kinds = {claim["claim"] for claim in claims}
@@ -1250,14 +1322,20 @@ def check_applies(claim: Any, machine: str) -> None:
 
 def compare(ends: Sequence[Any], bound: Any) -> str:
     """Return the verdict on the claim that a number between two ends is at most a bound."""
-    return "confirmed" if ends[1] <= bound else "REFUTED" if ends[0] > bound else "open"
+    if ends[1] <= bound:
+        return "confirmed"
+    if ends[0] > bound:
+        return "REFUTED"
+    return "open"
 
 
 def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     """Return a claim as a sentence, and its verdict."""
-    kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
+    kind = claim["claim"]
+    bound = Fraction(claim.get("bound", 0))
     message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
-    gap, share = "the relative gap (P - D)/max(|P|, |D|) is", enclose_relative_gap(P, D, difference)
+    gap = "the relative gap (P - D)/max(|P|, |D|) is"
+    share = enclose_relative_gap(P, D, difference)
     if kind == "gap of zero at most":
         gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum |b_i|)(mean |x_i - x_c|), is"
     if "b" in claim:
@@ -1304,11 +1382,16 @@ def describe_column(name: str, categories: Any, options: Any) -> str:
 
 def describe_reading(proof: Any, target: str | None, kind: str) -> str:
     """Describe how the data were read."""
-    machine, reading, target_kind = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
+    machine = proof["machine"]
+    reading = proof["file"]
+    target_kind = MACHINES[proof["machine"]["name"]][0]
     parts = [kind, *(describe_column(*column) for column in list_columns(reading.get("columns", ())))]
     parts += ["standardised"] if "scale" in reading else []
     parts += ["without rows where something is missing"] if "drop_missing" in reading else []
-    target = None if target_kind == "nothing" or kind == "libsvm" else target or reading.get("target")
+    if target_kind == "nothing" or kind == "libsvm":
+        target = None
+    else:
+        target = target or reading.get("target")
     parts += [f"target {quote(target)}"] if target else []
     labels = reading.get("labels") or machine.get("classes") or ()
     codes = ("-1", "+1") if target_kind == "one of two" else map(str, range(len(labels)))
@@ -1325,7 +1408,9 @@ def iter_all_verdicts(
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
         return
-    machine, reading, content = proof["machine"], proof["file"], read_content(data)
+    machine = proof["machine"]
+    reading = proof["file"]
+    content = read_content(data)
     if "sha256" in reading:
         true = hashlib.sha256(content).hexdigest() == reading["sha256"]
         yield f"the data are {os.path.basename(data)}, to the last byte", "confirmed" if true else "REFUTED"
@@ -1335,7 +1420,10 @@ def iter_all_verdicts(
     yield describe_reading(proof, target, kind), "read as"
     gone = sorted({*without})
     rows, y = leave_out(rows, y, gone, machine)
-    subject = f"its other {len(rows)} rows, without {name_rows(gone)}," if gone else f"its {len(rows)} rows"
+    if gone:
+        subject = f"its other {len(rows)} rows, without {name_rows(gone)},"
+    else:
+        subject = f"its {len(rows)} rows"
     true = (len(rows), compute_digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of {subject} are those that the proof is about", "confirmed" if true else "REFUTED"
     if not true:

@@ -92,13 +92,19 @@ def prove_weak_duality(
     kernel = space.prove_definiteness(beta_sum is not None)
     if kernel.sigma == 0.0 and kernel.is_by_construction:
         return WeakDuality()
-    restriction = "" if kernel.offset is None else " where 1ᵀβ is what the intercept makes it"
+    if kernel.offset is None:
+        restriction = ""
+    else:
+        restriction = " where 1ᵀβ is what the intercept makes it"
     if kernel.sigma == 0.0 and kernel.offset is None:
         return WeakDuality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
     eta = 0.0
     if kernel.offset is not None and beta_sum is not None:
         eta = round_up(abs(sum_floats(_flatten_coef(primal_point)) - beta_sum))
-    excess = _bound_excess_by_box(program, primal_point, kernel, eta) if program.classes == 1 else math.inf
+    if program.classes == 1:
+        excess = _bound_excess_by_box(program, primal_point, kernel, eta)
+    else:
+        excess = math.inf
     if not math.isfinite(excess):
         excess = _bound_excess_by_curvature(program, primal_point, kernel, eta, values)
     if not math.isfinite(excess):
@@ -107,7 +113,10 @@ def prove_weak_duality(
             shift = format_upper_bound(kernel.sigma)
             assumption += f": that is proven with {shift} added to its diagonal{restriction}"
         return WeakDuality(assumptions=(assumption,))
-    shift_text = f" but for {format_upper_bound(kernel.sigma)} on its diagonal" if kernel.sigma else ""
+    if kernel.sigma:
+        shift_text = f" but for {format_upper_bound(kernel.sigma)} on its diagonal"
+    else:
+        shift_text = ""
     text = (
         f"the kernel matrix is positive semidefinite{restriction}{shift_text}: no other α has a dual objective "
         f"more than {format_upper_bound(round_up(Fraction(excess) * program.unit))} above P, which the gap counts"
@@ -208,7 +217,8 @@ def _bound_excess_by_curvature(
         low, high = (
             np.maximum(end, 0.0) for end in bound_violations(program, primal_point, _as_point_values(values)).ends
         )
-        low, high = INWARD * (low / delta[1]), FEW_ROUNDINGS * (high / delta[0]) + UNDERFLOW
+        low = INWARD * (low / delta[1])
+        high = FEW_ROUNDINGS * (high / delta[0]) + UNDERFLOW
         dual_coef = np.bincount(rows, program.sign * low, minlength=program.n)
         radius = np.bincount(rows, high - low, minlength=program.n)
         coef = _flatten_coef(primal_point)
@@ -254,16 +264,24 @@ def _build_claims(request: ProofRequest, point: FeasibleAlpha, bounds: GapBounds
         _claim_feasibility(request, point),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]
-    tolerance_text = "" if request.tol is None else f"the relative gap is at most the tolerance, {request.tol:g}"
+    if request.tol is None:
+        tolerance_text = ""
+    else:
+        tolerance_text = f"the relative gap is at most the tolerance, {request.tol:g}"
     if not math.isfinite(bounds.difference[1]):
         reason = "some row that must reach its margin may violate it"
         claims.append(Claim("primal", "open", f"no bound of the primal objective: {reason}", math.inf))
-        return [*claims, Claim("optimal", "open", tolerance_text, request.tol)] if tolerance_text else claims
+        if tolerance_text:
+            return [*claims, Claim("optimal", "open", tolerance_text, request.tol)]
+        return claims
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     vanishes = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
     claims.append(_claim_gap(request, bounds))
     if bounds.zero_size:
-        tolerance_text = "" if request.tol is None else f"this share is at most the tolerance, {request.tol:g}"
+        if request.tol is None:
+            tolerance_text = ""
+        else:
+            tolerance_text = f"this share is at most the tolerance, {request.tol:g}"
     elif vanishes:
         claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
                             "is relative to that", max(primal, -dual)))  # fmt: skip
@@ -278,7 +296,10 @@ def _claim_feasibility(request: ProofRequest, point: FeasibleAlpha) -> Claim:
     n_fractions = len(point.carriers)
     exceptions = ""
     if n_fractions:
-        exceptions = " but for one fraction" if n_fractions == 1 else f" but for {n_fractions} fractions"
+        if n_fractions == 1:
+            exceptions = " but for one fraction"
+        else:
+            exceptions = f" but for {n_fractions} fractions"
     return Claim(
         "feasible",
         "proven",

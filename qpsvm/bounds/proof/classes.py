@@ -41,23 +41,29 @@ def build_class_program(
     n = len(label)
     sample, class_index = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
     is_rival = class_index != label[sample]
-    rows, own_points = np.flatnonzero(is_rival), sample * k + label[sample]
+    rows = np.flatnonzero(is_rival)
+    own_points = sample * k + label[sample]
     columns = np.column_stack([own_points, np.arange(n * k)])[rows].ravel()
     mix = sp.csr_array((np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), columns)), shape=(n * k, n * k))
-    ridge, formula = Fraction(1 if intercept == "penalised" else 0), "Σ_i β_ic = 0 of every class"
+    ridge = Fraction(1 if intercept == "penalised" else 0)
+    formula = "Σ_i β_ic = 0 of every class"
     groups = tuple(
         ExactGroup(f"b_{j}", mix @ (class_index == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
     upper = multiply_exactly(_repeat_each(C, k), _repeat_each(weight, k))
-    sign, level, curvature = repeat_value(1.0, n * k), from_floats(is_rival.astype(float)), from_constant(0.0, n * k)
+    sign = repeat_value(1.0, n * k)
+    level = from_floats(is_rival.astype(float))
+    curvature = from_constant(0.0, n * k)
     return ExactDual(sign, level, upper, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
 
 
 def _repeat_each(values: FloatArray, k: int) -> FloatArray:
     """Repeat each number k times: (n k,)."""
     common = find_common_value(values)
-    return np.repeat(values, k) if common is None else repeat_value(common, k * len(values))
+    if common is None:
+        return np.repeat(values, k)
+    return repeat_value(common, k * len(values))
 
 
 def make_class_alpha_feasible(
@@ -66,7 +72,9 @@ def make_class_alpha_feasible(
     """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail."""
     del costs  # only other repairs use them
     point = _check_feasible(program, alpha)
-    return _check_feasible(program, _repair_alpha(program, alpha)) if point is None else point
+    if point is None:
+        return _check_feasible(program, _repair_alpha(program, alpha))
+    return point
 
 
 def _repair_alpha(program: ExactDual, alpha: FloatArray) -> FloatArray:
@@ -84,14 +92,17 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | No
     largest_alpha = float(alpha.max(initial=0.0))
     if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
-    point, width = FeasibleAlpha(alpha, {}, program), program.block_size
+    point = FeasibleAlpha(alpha, {}, program)
+    width = program.block_size
     sum_bounds = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))  # not below the exact sums
     for block in np.flatnonzero(sum_bounds > program.upper_enclosure[0][::width]).tolist():  # decide these exactly
         first = block * width
         U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
             return None
-    return None if any(compute_residual(group, point) for group in program.groups if not group.ridge) else point
+    if any(compute_residual(group, point) for group in program.groups if not group.ridge):
+        return None
+    return point
 
 
 class ExactClassSpace(Space):
@@ -99,7 +110,8 @@ class ExactClassSpace(Space):
 
     def __init__(self, space: Space, k: int) -> None:
         self.space, self.k = space, k
-        self.n, self.assumptions = space.n * k, space.assumptions
+        self.n = space.n * k
+        self.assumptions = space.assumptions
 
     def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate all samples once for each class."""
@@ -132,7 +144,9 @@ class ExactClassSpace(Space):
         """Combine the distances of all classes; None if one is missing."""
         arguments = self._split_arguments(primal_point, beta, beta_radius)
         distances = [self.space.refine_distance(*class_arguments) for class_arguments in arguments]
-        return None if None in distances else _bound_norm([distance for distance in distances if distance is not None])
+        if None in distances:
+            return None
+        return _bound_norm([distance for distance in distances if distance is not None])
 
     def evaluate_exactly(
         self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
@@ -181,4 +195,6 @@ def _add_outwards(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 def _bound_norm(parts: Sequence[float]) -> float:
     """Return an upper bound of the norm √Σ of squares."""
-    return math.nextafter(math.hypot(*parts) * (1.0 + 2.0**-50), math.inf) if any(parts) else 0.0
+    if any(parts):
+        return math.nextafter(math.hypot(*parts) * (1.0 + 2.0**-50), math.inf)
+    return 0.0

@@ -100,7 +100,10 @@ class ExactDual:
     def constraints_text(self) -> str:
         """What a feasible α satisfies, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
-        box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shares_slack else "its box"
+        if self.shares_slack:
+            box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i,"
+        else:
+            box = "its box"
         return " and ".join(dict.fromkeys([box, *equalities]))
 
     @cached
@@ -133,7 +136,10 @@ def state_dual_exactly(svm: SVMDual) -> ExactDual:
         high = round_up_from(svm.upper, svm.upper_radius)
         upper = from_enclosure(svm.upper, high, svm.exact_upper.__getitem__)
     groups = tuple(map(state_group_exactly, svm.groups))
-    n_constraint_rows = 0 if svm.linear_constraints is None else svm.m - svm.linear_constraints.unconstrained_dual.m
+    if svm.linear_constraints is None:
+        n_constraint_rows = 0
+    else:
+        n_constraint_rows = svm.m - svm.linear_constraints.unconstrained_dual.m
     level, curvature = from_floats(svm.level), from_floats(svm.curvature)
     return ExactDual(
         svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, n_constraint_rows=n_constraint_rows

@@ -75,7 +75,10 @@ def compute_coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
         return _mark_identical_points(points)
     q, d = points.shape
     columns = sp.csc_array(points) if sp.issparse(points) else points
-    integers = [as_integers(as_dense(columns[:, [j]])[:, 0])[0] for j in range(d)] if q else []
+    if q:
+        integers = [as_integers(as_dense(columns[:, [j]])[:, 0])[0] for j in range(d)]
+    else:
+        integers = []
     coordinates = [np.array(values, dtype=object) for values in integers if any(values)]
     if isinstance(kernel, Polynomial):
         if math.comb(len(coordinates) + int(kernel.degree), int(kernel.degree)) * q > MAX_INTEGERS:
@@ -86,7 +89,8 @@ def compute_coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
 
 def _compute_monomials(kernel: Polynomial, features: list[Any], q: int) -> list[Any]:
     """Return the monomials of (PCOORD.1) at q points, from the features: each a vector (q,)."""
-    degree, ones = int(kernel.degree), np.full(q, 1, dtype=object)
+    degree = int(kernel.degree)
+    ones = np.full(q, 1, dtype=object)
     totals = range(degree + 1) if kernel.coef0 else (degree,)
     monomials = (factors for total in totals for factors in combinations_with_replacement(features, total))
     return [math.prod(factors, start=ones) for factors in monomials]
@@ -190,7 +194,9 @@ def find_cancelling_weights(vectors: Integers, approximate: FloatArray) -> list[
         weights[k] = weight
     integers, denominator = to_common_denominator(weights)
     is_cancelling = not any(vectors @ np.array(integers, dtype=object))  # check (PCANCEL.1)
-    return weights if is_cancelling and sum(integers) == denominator and min(integers) >= 0 else None
+    if is_cancelling and sum(integers) == denominator and min(integers) >= 0:
+        return weights
+    return None
 
 
 def _find_sparse_weights(vectors: Integers, approximate: FloatArray) -> FloatArray:
@@ -224,7 +230,8 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
     if m > k:
         T = np.random.default_rng(0).integers(1, 1000, (k + 1, m + 1)).astype(object) @ T
     basis: dict[int, int] = {}
-    last, free = 1, list(range(len(T)))
+    last = 1
+    free = list(range(len(T)))
     for column in range(k):
         row = next((row for row in free if T[row, column]), None)
         if row is not None:

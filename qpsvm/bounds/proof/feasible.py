@@ -56,7 +56,9 @@ class ExactAlpha:
 
     def __getitem__(self, k: int) -> Fraction:
         """Return α_k exactly."""
-        return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
+        if k in self.carriers:
+            return self.carriers[k]
+        return Fraction(float(self.alpha[k]))
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -66,8 +68,14 @@ class ExactAlpha:
         low, high = self.alpha.copy(), self.alpha.copy()
         for k, value in self.carriers.items():
             rounded = Fraction(float(self.alpha[k]))
-            low[k] = self.alpha[k] if rounded <= value else math.nextafter(self.alpha[k], -math.inf)
-            high[k] = self.alpha[k] if rounded >= value else math.nextafter(self.alpha[k], math.inf)
+            if rounded <= value:
+                low[k] = self.alpha[k]
+            else:
+                low[k] = math.nextafter(self.alpha[k], -math.inf)
+            if rounded >= value:
+                high[k] = self.alpha[k]
+            else:
+                high[k] = math.nextafter(self.alpha[k], math.inf)
         return low, high
 
 
@@ -94,13 +102,18 @@ class FeasibleAlpha(ExactAlpha):
 
     def compute_beta(self) -> tuple[FloatArray, FloatArray]:
         """Return β of (DUAL.5) at the points, and its error bounds: (n,) each."""
-        program, signed, alpha_radius = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
+        program = self.program
+        signed = self.alpha * self.program.sign
+        alpha_radius = np.zeros(self.program.m)
         carriers = list(self.carriers)
         alpha_radius[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
             A, sizes = program.mix.T, abs(program.mix).T
-            beta, sums, carried_radius = A @ signed, sizes @ self.alpha, sizes @ alpha_radius
-            terms, has_integer_factors = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
+            beta = A @ signed
+            sums = sizes @ self.alpha
+            carried_radius = sizes @ alpha_radius
+            terms = np.diff(program.mix.tocsc().indptr)
+            has_integer_factors = bool((A.data == np.rint(A.data)).all())
         elif program.rows is not None:
             beta, sums, carried_radius, terms = (
                 np.bincount(program.rows, weights, minlength=program.n).astype(np.float64, copy=False)
@@ -135,10 +148,12 @@ def make_feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | Non
     a = np.clip(alpha, 0.0, upper_high)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
-    carriers, may_exceed = dict[int, Fraction](), np.flatnonzero(a > upper_low)
+    carriers = dict[int, Fraction]()
+    may_exceed = np.flatnonzero(a > upper_low)
     for k in may_exceed.tolist() if len(may_exceed) <= MAX_CARRIERS else ():  # (FEAS.2)
         if Fraction(float(a[k])) > (U := program.upper[k]):
-            carriers[k], a[k] = U, float(U)
+            carriers[k] = U
+            a[k] = float(U)
     if len(may_exceed) > MAX_CARRIERS:
         a[may_exceed] = upper_low[may_exceed]
     point = FeasibleAlpha(a, carriers, program)
@@ -146,7 +161,9 @@ def make_feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | Non
     residuals = [compute_residual(group, point) for group in equalities]
     if not any(residuals):
         return point
-    parts, a, carriers = _split_equalities(equalities, residuals), a.copy(), {**carriers}
+    parts = _split_equalities(equalities, residuals)
+    a = a.copy()
+    carriers = {**carriers}
     is_repaired = parts is not None and all(_subtract_residual(program, a, carriers, costs, *part) for part in parts)
     return FeasibleAlpha(a, carriers, program) if is_repaired else None
 
@@ -222,7 +239,8 @@ def _subtract_residual(
     if residual == 0:
         return True
     for k in _order_rows(program, a, costs, column, mask, residual):
-        value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
+        value = carriers.get(k, Fraction(float(a[k])))
+        factor = Fraction(float(column[k]))
         target = value - residual / factor
         U = program.upper.get_finite(k)
         new_value = max(target if U is None else min(target, U), Fraction(0))
@@ -249,7 +267,9 @@ def _order_rows(
 ) -> list[int]:
     """Return the rows in the order of (FEAS.3) and (FEAS.4): first, if there is one, a row that can take all of it."""
     rows = np.flatnonzero(mask)
-    a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.n_constraint_rows
+    a = a[rows]
+    sizes = np.abs(column[rows])
+    is_constraint = rows >= program.m - program.n_constraint_rows
     upper = program.upper_enclosure[1][rows]
     down = (column[rows] > 0.0) == (residual > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
@@ -259,12 +279,14 @@ def _order_rows(
     order = order[slack[order] > 0.0][:MAX_CHANGED_ROWS]
     needed = 2.0 * abs(float(residual))  # with room for the rounding of slack
     if costs is not None:
-        can_take_all, costs = slack > needed, costs[rows] / sizes
+        can_take_all = slack > needed
+        costs = costs[rows] / sizes
         costs = np.where(costs <= UNIT * costs.max(initial=0.0), 0.0, costs)  # rounding, which decides nothing
         least = costs.min(where=can_take_all, initial=np.inf)
         preference = np.where(can_take_all & (costs == least), slack, 0.0)
     else:
-        can_take_all, preference = distance_to_bounds > needed, distance_to_bounds
+        can_take_all = distance_to_bounds > needed
+        preference = distance_to_bounds
     if can_take_all.any():
         order = np.append(preference.argmax(), order)
     indices: list[int] = rows[order].tolist()

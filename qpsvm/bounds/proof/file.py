@@ -130,7 +130,8 @@ def _text(value: Any) -> str:
 
 def _build_weights(proof: Any) -> dict[str, Any]:
     """Build the entry "alpha", or "hulls" with convex weights if the hulls meet. Raises UnsupportedError."""
-    record, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
+    record = proof.record
+    proven = {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in record and "point" in record:
         return {"alpha": _encode_alpha(record["point"])}
     if record.get("enclosed"):
@@ -173,7 +174,9 @@ def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
 
 def _list_remaining_gaps(proof: Any, proven: set[str]) -> list[dict[str, Any]]:
     """Return the claims of the gap that remains with the best b, or with levels that all rows satisfy."""
-    b, lowered, claims = proof.record.get("b"), proof.record.get("lowered"), []
+    b = proof.record.get("b")
+    lowered = proof.record.get("lowered")
+    claims = []
     if "intercept" in proven and b is not None:
         best = [b.numerator, b.denominator]
         claims.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})

@@ -90,7 +90,9 @@ def improve_intercepts(
             if math.isfinite(step):
                 multipliers[group.multiplier] += Fraction(step)
                 t = t - group.column * step
-    return None if multipliers == primal_point.multipliers else replace(primal_point, multipliers=multipliers)
+    if multipliers == primal_point.multipliers:
+        return None
+    return replace(primal_point, multipliers=multipliers)
 
 
 def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:

@@ -40,7 +40,10 @@ MAX_SHORT_WEIGHT, MAX_SHORT_NU = 1000, 10**6
 def prove_no_plane(title: str, rows: ContradictingRows, approximate_weights: FloatArray) -> Proof:
     """Prove by (PFARKAS.1) that rows contradict each other, with λ near `approximate_weights` (k,)."""
     combination = find_combination(rows, approximate_weights, prefer_exact=True)
-    weights = list(map(Fraction, approximate_weights.tolist())) if combination is None else combination.weights
+    if combination is None:
+        weights = list(map(Fraction, approximate_weights.tolist()))
+    else:
+        weights = combination.weights
     used = [(name, weight) for name, weight in zip(rows.names, weights, strict=True) if weight]
     unknowns = "w" if rows.c is None else "(w, b)"
     listing = f"{len(used)} rows: {_format_weights(used)}"
@@ -127,7 +130,13 @@ def prove_nu_exceeds_balance(
     if radius == 0:
         sums = f"2·{_format_nu(smaller_sum)}/{_format_nu(total)}, that is {_format_nu(limit)}"
     reason = "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, and α_i is at most s_i/S: for class "
-    verdict: Verdict = "proven" if Fraction(nu) > limit else "open" if radius else "refuted"
+    verdict: Verdict
+    if Fraction(nu) > limit:
+        verdict = "proven"
+    elif radius:
+        verdict = "open"
+    else:
+        verdict = "refuted"
     claims = [
         Claim("limit", "proven", f"{reason}{label} this allows ν up to {sums}"),
         Claim("feasible", verdict, f"ν = {nu!r} is more, so that no α is feasible"),
@@ -156,7 +165,10 @@ def prove_nu_above_one(nu: float, has_feasible_alpha: bool) -> Proof:
 
 def _build_nu_proof(title: str, nu: float, limit: Fraction, claims: Sequence[Claim], is_empty: bool = True) -> Proof:
     """Build the proof for a ν that is too large: the optimal value is −∞ if the dual is empty and all is proven."""
-    optimum = -math.inf if is_empty and all(claim.verdict == "proven" for claim in claims) else None
+    if is_empty and all(claim.verdict == "proven" for claim in claims):
+        optimum = -math.inf
+    else:
+        optimum = None
     return _build_proof(title, claims, optimum=optimum, record={"kind": "nu", "nu": Fraction(nu), "limit": limit})
 
 

@@ -61,15 +61,21 @@ def prove(request: ProofRequest) -> Proof:
         return build_empty_proof(request, reason)
     bounds, values = _bound_gap(request, dual_point)  # values: ⟨w, φ⟩ at all points
     bounds = add_zero_size(program, request.space, primal_point, dual_point, bounds)
-    remaining_gap, best_b, violation = bounds.gap, None, None  # the gap with the best b, or with relaxed levels
+    remaining_gap = bounds.gap  # the gap with the best b, or with relaxed levels
+    best_b = None
+    violation = None
     extra_claims: list[Claim] = []
     better = _find_better_intercepts(request, dual_point, values, bounds)
     if better is not None:
         better_point, remaining_gap = better
-        best_b, text = better_point.multipliers.get("b"), _describe_intercepts(program, better_point, remaining_gap)
+        best_b = better_point.multipliers.get("b")
+        text = _describe_intercepts(program, better_point, remaining_gap)
         extra_claims.append(Claim("intercept", "proven", text, remaining_gap))
     _, max_primal = bounds.primal
-    relaxed = gap_corrections.relax_levels(program, primal_point, values) if max_primal == math.inf else None
+    if max_primal == math.inf:
+        relaxed = gap_corrections.relax_levels(program, primal_point, values)
+    else:
+        relaxed = None
     if relaxed is not None:  # then P − D is infinite, too, and `better` is None
         relaxed_program, violation, text = relaxed
         remaining_gap = _bound_changed_gap(relaxed_program, primal_point, dual_point, values)
@@ -78,9 +84,13 @@ def prove(request: ProofRequest) -> Proof:
             extra_claims.append(Claim("rows", "proven", text, remaining_gap))
     weak_duality = prove_weak_duality(program, request.space, primal_point, values)
     if weak_duality.excess > 0.0:  # D of other α may exceed P by this much: both gaps increase by the same amount
-        old_gap, bounds = bounds.gap, bounds.add_excess(weak_duality.excess)
+        old_gap = bounds.gap
+        bounds = bounds.add_excess(weak_duality.excess)
         is_finite = math.isfinite(bounds.gap) and math.isfinite(remaining_gap)
-        exact_gap = Fraction(remaining_gap) + Fraction(bounds.gap) - Fraction(old_gap) if is_finite else None
+        if is_finite:
+            exact_gap = Fraction(remaining_gap) + Fraction(bounds.gap) - Fraction(old_gap)
+        else:
+            exact_gap = None
         remaining_gap = math.inf if exact_gap is None else round_up(exact_gap)
     proof = build_proof(
         request, dual_point, bounds, remains=remaining_gap, extra_claims=extra_claims, weak_duality=weak_duality
@@ -108,7 +118,10 @@ def _bound_gap(request: ProofRequest, dual_point: FeasibleAlpha) -> tuple[GapBou
         return rational.bound_gap_in_rationals(program, primal_point, dual_point, exact), exact
     target_gap = _compute_target_gap(request)
     bounds, measured = bound_gap_in_floats(program, request.space, primal_point, dual_point, target_gap)
-    exact = None if bounds.gap <= target_gap else _evaluate_exactly(request, dual_point, MAX_PRODUCTS)
+    if bounds.gap <= target_gap:
+        exact = None
+    else:
+        exact = _evaluate_exactly(request, dual_point, MAX_PRODUCTS)
     if exact is None:
         return bounds, measured
     exact_bounds = rational.bound_gap_in_rationals(program, primal_point, dual_point, exact)
@@ -117,7 +130,9 @@ def _bound_gap(request: ProofRequest, dual_point: FeasibleAlpha) -> tuple[GapBou
 
 def _compute_target_gap(request: ProofRequest) -> float:
     """Return the gap that the result states, which the proof is to confirm."""
-    return request.measured_gap if math.isfinite(request.measured_gap) else NEGLIGIBLE_GAP
+    if math.isfinite(request.measured_gap):
+        return request.measured_gap
+    return NEGLIGIBLE_GAP
 
 
 def _evaluate_exactly(request: ProofRequest, dual_point: FeasibleAlpha, max_products: float) -> ExactValues | None:
@@ -173,7 +188,10 @@ def _bound_gap_by_terms(
     primal_low = sum_rounded_down(half_square_low, loss_low, cost_low)
     primal_high = sum_rounded_up(half_square_high, loss_high, cost_high)
     distance = measured.distance
-    half_square_distance = 0.5 * distance * distance * FEW_ROUNDINGS + UNDERFLOW if distance != 0.0 else 0.0
+    if distance != 0.0:
+        half_square_distance = 0.5 * distance * distance * FEW_ROUNDINGS + UNDERFLOW
+    else:
+        half_square_distance = 0.0
     low = sum_rounded_down(terms.INWARD * g_low, ridge_low, measured.min_half_square_distance)
     high = half_square_distance + g_high + ridge_high
     bounds = _intersect_bounds((primal_low, primal_high), (dual_low, dual_high), difference=(low, high))
@@ -193,8 +211,11 @@ def _bound_dual_half_square(measured: SpaceMeasurement) -> Interval:
 
 def _intersect_bounds(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """Combine bounds of P, D and P − D: each bounds the others, and P − D, a sum of terms (GAP.1), is sharpest."""
-    (primal_low, primal_high), (dual_low, dual_high), (low, high) = primal, dual, difference
-    low, high = min(low, MAX_FLOAT), math.inf if math.isnan(high) else high
+    primal_low, primal_high = primal
+    dual_low, dual_high = dual
+    low, high = difference
+    low = min(low, MAX_FLOAT)
+    high = math.inf if math.isnan(high) else high
     high = 0.0 if high == 0.0 else math.nextafter(high * FEW_ROUNDINGS, math.inf)
     primal_low = max(primal_low, sum_rounded_down(dual_low, low))
     primal_high = min(primal_high, sum_rounded_up(dual_high, high))
@@ -233,7 +254,9 @@ def _select_largest_terms(upper: FloatArray) -> IntArray:
 def _replace_values(values: PointValues, point_indices: IntArray, refined: PointValues) -> PointValues:
     """Return the values at all points, with refined values at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
-    high[point_indices], low[point_indices], radius[point_indices] = refined.high, refined.low, refined.radius
+    high[point_indices] = refined.high
+    low[point_indices] = refined.low
+    radius[point_indices] = refined.radius
     return PointValues(high, low, radius)
 
 
@@ -241,7 +264,9 @@ def _find_better_intercepts(
     request: ProofRequest, dual_point: FeasibleAlpha, values: ExactValues | SpaceMeasurement, bounds: GapBounds
 ) -> tuple[Primal, float] | None:
     """Return the primal point with the best b, and its gap; None unless that is less than half the gap of `bounds`."""
-    program, primal_point, (_, max_difference) = request.program, request.primal_point, bounds.difference
+    program = request.program
+    primal_point = request.primal_point
+    _, max_difference = bounds.difference
     if bounds.gap <= NEGLIGIBLE_GAP:
         return None
     if not gap_corrections.estimate_rounding_cost(program, primal_point) > NEGLIGIBLE_SHARE * max_difference:
@@ -258,9 +283,10 @@ def _describe_intercepts(program: ExactDual, better: Primal, gap: float) -> str:
     intercepts = [
         float(better.multipliers[group.multiplier]) for group in gap_corrections.find_free_intercepts(program)
     ]
-    subject = (
-        "with the best b for this w, the rational number" if len(intercepts) == 1 else "with other b, rational numbers"
-    )
+    if len(intercepts) == 1:
+        subject = "with the best b for this w, the rational number"
+    else:
+        subject = "with other b, rational numbers"
     return (
         f"{subject} next to {', '.join(map(repr, intercepts))}, the gap is at most {format_upper_bound(gap)}: "
         "the rest is what the rounding of b to a float costs"

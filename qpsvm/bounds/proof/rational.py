@@ -69,7 +69,8 @@ def _compute_loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     """Return ψ_k(t) of (LOSS.1); None if it is infinite."""
     if t <= 0:
         return Fraction(0)
-    curvature, U = program.curvature[k], program.upper.get_finite(k)  # δ_k and U_k
+    curvature = program.curvature[k]  # δ_k
+    U = program.upper.get_finite(k)
     if curvature == 0:
         return None if U is None else U * t
     if U is not None and t > curvature * U:

@@ -153,7 +153,8 @@ class BallSpace(Space):
         self.n, self.d = rows.shape
         self._uses_differences = not rows.is_sparse or self.n * self.d <= MAX_DOUBLE_DOUBLE_PRODUCTS
         self._half_squares, self._radius = np.empty(self.n), np.empty(self.n)
-        square, length = float(centre @ centre), bound_norm(centre)
+        square = float(centre @ centre)
+        length = bound_norm(centre)
         for block in rows.blocks():
             for piece in block.iter_tiles():
                 self._scan_piece(piece, square, length)
@@ -189,10 +190,14 @@ class BallSpace(Space):
     @cached_property
     def _small_matrix(self) -> Matrix | None:
         """X in memory if it is small, for access row by row; else None."""
-        return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
+        if self.n * self.d <= BLOCK_NUMBERS:
+            return self.rows.take(np.arange(self.n))
+        return None
 
     def _take_row(self, i: int) -> Matrix:
-        return self.rows.take(np.array([i])) if self._small_matrix is None else self._small_matrix[i : i + 1]
+        if self._small_matrix is None:
+            return self.rows.take(np.array([i]))
+        return self._small_matrix[i : i + 1]
 
     def _compute_level(self, i: int) -> Fraction:
         """Return ½‖x_i − c‖² exactly."""
@@ -262,7 +267,8 @@ class LinearSpace(Space):
         w = primal_point.w
         assert w is not None
         values, lengths = np.empty(self.n), np.empty(self.n)
-        sums, pieces = np.zeros(self.d), 0
+        sums = np.zeros(self.d)
+        pieces = 0
         for block in self.rows.blocks():
             for piece in block.iter_tiles():
                 values[piece.rows] = piece.margins(w)
@@ -290,7 +296,9 @@ class LinearSpace(Space):
         assert w is not None
         if len(points) * self.d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
-        high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
+        high = np.empty(len(points))
+        low = np.empty(len(points))
+        radius = np.empty(len(points))
         for X, positions in self._iter_dense_pieces(points):
             high[positions], low[positions], radius[positions] = multiply_to_pairs(X, w)
         return PointValues(high, low, radius)
@@ -301,7 +309,8 @@ class LinearSpace(Space):
         sums = self.sum_points(beta)
         if sums is None:
             return None
-        sum_error, moved = 0.0, np.flatnonzero(beta_radius)
+        sum_error = 0.0
+        moved = np.flatnonzero(beta_radius)
         for X, positions in self._iter_dense_pieces(moved):
             sum_error += float(
                 beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms)
@@ -325,7 +334,10 @@ class LinearSpace(Space):
 
     def bound_distances(self, centre: int | None) -> FloatArray | None:
         """Return lower bounds of ‖x_i − x_c‖, or of ‖x_i‖ without a centre, by differences as in (BALL.2): (n,)."""
-        c = np.zeros(self.d) if centre is None else as_dense(self.rows.take(np.array([centre])))[0]
+        if centre is None:
+            c = np.zeros(self.d)
+        else:
+            c = as_dense(self.rows.take(np.array([centre])))[0]
         distances = np.empty(self.n)
         for X, positions in self._iter_dense_pieces(np.arange(self.n)):
             distances[positions] = bound_norms_below(X - c)
@@ -335,7 +347,8 @@ class LinearSpace(Space):
         """Yield some points, a few dense rows at a time, and their positions in `points`, in one pass over X."""
         step = max(PRODUCTS_PER_STEP // max(self.d, 1), 1)
         for block, rows_of_block, positions in self.rows.locate_rows(points):
-            index, places = np.arange(block.n)[rows_of_block], np.arange(len(points))[positions]
+            index = np.arange(block.n)[rows_of_block]
+            places = np.arange(len(points))[positions]
             for start in range(0, len(index), step):
                 piece = slice(start, start + step)
                 yield np.ascontiguousarray(as_dense(block.take(index[piece]))), places[piece]
@@ -355,7 +368,8 @@ class LinearSpace(Space):
         X = sp.csr_array(X)
         for i in range(self.n):
             stored = slice(*X.indptr[i : i + 2])
-            places, (x, exponent) = X.indices[stored].tolist(), as_integers(X.data[stored])
+            places = X.indices[stored].tolist()
+            x, exponent = as_integers(X.data[stored])
             dot = sum(w[j] * v for j, v in zip(places, x, strict=True))
             values.append(Fraction(dot) * _power_of_two(w_exponent + exponent))
             if b[i]:
@@ -374,7 +388,8 @@ class LinearSpace(Space):
 
 def bound_norms_below(differences: FloatArray) -> FloatArray:
     """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
-    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
+    terms = differences.shape[1]
+    power = math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
     scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
     squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
     norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)

@@ -95,7 +95,9 @@ class GapBounds:
         size = max(abs(end) for end in (*self.primal, *self.dual))
         if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
             return 0.0
-        return round_down(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
+        if size > 0.0:
+            return round_down(Fraction(self.difference[0]) / Fraction(size))
+        return 0.0
 
     def add_excess(self, excess: float) -> GapBounds:
         """Add `excess` to the upper bounds of P and P − D: then the optimal value is between D and P."""
@@ -159,7 +161,8 @@ def bound_violations(
     program: ExactDual, primal_point: Primal, values: PointValues, rows: IntArray | slice = slice(None)
 ) -> Violations:
     """Compute t of (BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
-    sign, level = program.sign[rows], program.level
+    sign = program.sign[rows]
+    level = program.level
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
         high, low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
@@ -178,7 +181,8 @@ def bound_violations(
         mu = primal_point.multipliers[group.multiplier]
         if mu == 0:
             continue
-        rounded_mu, column = float(mu), group.column[rows]
+        rounded_mu = float(mu)
+        column = group.column[rows]
         correction = column * -float(mu - Fraction(rounded_mu))
         if group.column is program.sign or abs(find_common_value(group.column) or 0.0) == 1.0:
             t.add(-rounded_mu * column, correction)  # no product is rounded
@@ -202,7 +206,8 @@ def _add_combinations(t: Violations, sign: FloatArray, A: Any, values: PointValu
         return
     for j in range(terms):
         entries = np.minimum(A.indptr[:-1] + j, A.nnz - 1)
-        factor, points = np.where(counts > j, -sign * A.data[entries], 0.0), A.indices[entries]
+        factor = np.where(counts > j, -sign * A.data[entries], 0.0)
+        points = A.indices[entries]
         t.add_products(factor, values.high[points], factor * values.low[points])
 
 
@@ -241,22 +246,28 @@ def sum_terms(
     width: Number of rows that share a slack.
     both: Whether the lower bound of Σ g_k and the upper bound of Σ ψ_k(t_k) are needed; else they are 0 and ∞.
     """
-    m, step = len(rows.alpha[0]), max(IN_CACHE // width, 1) * width
+    m = len(rows.alpha[0])
+    step = max(IN_CACHE // width, 1) * width
     upper: list[FloatArray] = []
     g_sums: list[Interval] = []
     loss_sums: list[Interval] = []
     for start in range(0, m, step):
         block = slice(start, start + step)
-        row, t = rows if m <= step else rows.take(block), find_violations(block)
+        row = rows if m <= step else rows.take(block)
+        t = find_violations(block)
         high = bound_terms_above(row, t, width)
         upper.append(high if width == 1 else np.repeat(high, width))
         low = bound_sum(bound_terms_below(row, t, width), up=False) if both else 0.0
         g_sums.append((low, bound_sum(high, up=True)))
         if width > 1:
-            row, t = row.take(slice(None, None, width)), _find_block_maxima(t, width)
+            row = row.take(slice(None, None, width))
+            t = _find_block_maxima(t, width)
         max_loss = bound_sum(bound_losses_above(row, t), up=True) if both else math.inf
         loss_sums.append((bound_sum(bound_losses_below(row, t), up=False), max_loss))
-    all_upper = upper[0] if len(upper) == 1 else np.concatenate([*upper, np.zeros(0)])
+    if len(upper) == 1:
+        all_upper = upper[0]
+    else:
+        all_upper = np.concatenate([*upper, np.zeros(0)])
     return all_upper, _add_intervals(g_sums), _add_intervals(loss_sums)
 
 
@@ -279,7 +290,10 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
     U = row.upper[1][::width]
     with np.errstate(all="ignore"):
         T = np.maximum(t_high.max(axis=1), 0.0)
-        slack = U - a_low.sum(axis=1) * (1.0 - gamma(2 * width - 2)) if width > 1 else U - a_low[:, 0]
+        if width > 1:
+            slack = U - a_low.sum(axis=1) * (1.0 - gamma(2 * width - 2))
+        else:
+            slack = U - a_low[:, 0]
         threshold = _multiply_down(row.curvature[0], row.upper[0]) if row.is_curved else 0.0  # δU
         linear = _multiply_up(slack, T - threshold)
         if width == 1:
@@ -304,7 +318,8 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
 def _bound_two_lines_above(row: RowBounds, t: Ends) -> FloatArray:
     """Bound g of (BOUND.2) for δ = 0 from above, (k,): it is the larger of a falling and a rising line in t."""
     with np.errstate(invalid="ignore", over="ignore"):
-        falling, rising = -(row.alpha[1] * t[0]), (row.upper[1] - row.alpha[0]) * t[1]
+        falling = -(row.alpha[1] * t[0])
+        rising = (row.upper[1] - row.alpha[0]) * t[1]
         g = np.fmax(falling, rising)  # not both are negative, and ∞ · 0 is 0
         g = np.where(g > 0.0, FEW_ROUNDINGS * g + UNDERFLOW, 0.0)
         unknown = np.isnan(falling)  # as t is, or the product of 0 and ∞
@@ -375,7 +390,9 @@ def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
 def bound_sum(values: FloatArray, up: bool) -> float:
     """Return an upper (`up`) or lower bound of the sum of nonnegative numbers, (BOUND.3)."""
     value = float(np.add.reduce(values))
-    return value * (1.0 + gamma(len(values) + 2)) if up else value * (1.0 - gamma(len(values) + 2))
+    if up:
+        return value * (1.0 + gamma(len(values) + 2))
+    return value * (1.0 - gamma(len(values) + 2))
 
 
 def compute_group_terms(

@@ -51,7 +51,10 @@ def add_zero_size(
     if not is_zero or has_constants or program.mix is not None:
         return bounds
     n_rows = program.m - program.n_constraint_rows
-    n_samples = n_rows if program.rows is None else int(program.rows[:n_rows].max(initial=-1)) + 1
+    if program.rows is None:
+        n_samples = n_rows
+    else:
+        n_samples = int(program.rows[:n_rows].max(initial=-1)) + 1
     beta, radius = (values[:n_samples] for values in point.compute_beta())
     size = bound_zero_size(space, np.maximum(np.abs(beta) - radius, 0.0), has_balanced_intercept(program))
     if not size > 0.0:

@@ -122,7 +122,8 @@ def _learn_column(
     if name not in rules.keep and _is_identifier(columns, name, values, has_others):
         return _omit_column(name, "identifier")
     is_constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
-    kind, outcome = f"number in {unit}" if unit else "number", f"1 feature{CONSTANT_NOTE if is_constant else ''}"
+    kind = f"number in {unit}" if unit else "number"
+    outcome = f"1 feature{CONSTANT_NOTE if is_constant else ''}"
     return _add_fill(Column(name, unit=unit), cells, values, rules, kind, outcome)
 
 
@@ -132,7 +133,8 @@ def _learn_texts(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[
     Raises DataError.
     """
     cells = columns.cells[name]
-    texts, n = cells.collect_texts(), len(cells.present)
+    texts = cells.collect_texts()
+    n = len(cells.present)
     if name not in rules.keep:
         if name not in rules.texts:
             _refuse_misprints(columns, name, texts)
@@ -182,7 +184,8 @@ def _refuse_misprints(columns: TableColumns, name: str, texts: Sequence[str]) ->
     """Refuse a column that is of numbers except for a few cells, or for marks in them. Raises DataError."""
     non_numbers = {text for text in texts if parse_numbers([text]) is None}
     advice = advise_decimal(texts)
-    n_numbers, n = sum(text not in non_numbers for text in columns.cells[name].present.tolist()), len(columns.rows)
+    n_numbers = sum(text not in non_numbers for text in columns.cells[name].present.tolist())
+    n = len(columns.rows)
     is_varied = len(texts) > max(MANY_CATEGORIES, n / 2)
     if not advice and n_numbers <= (0.5 if is_varied else 1.0 - MISPRINT_SHARE) * n:
         return
@@ -194,7 +197,8 @@ def _refuse_misprints(columns: TableColumns, name: str, texts: Sequence[str]) ->
         )
     words = [first, *sorted(non_numbers - {first})][:MAX_NAMED_MISPRINTS]
     others = {1: "", 2: f" (nor is {words[-1]!r})"}.get(len(non_numbers), f" (nor are {len(non_numbers) - 1} others)")
-    options, argument = " ".join(map(shlex.quote, words)), ", ".join(map(repr, words))
+    options = " ".join(map(shlex.quote, words))
+    argument = ", ".join(map(repr, words))
     raise DataError(
         f"{place}: {reprlib.repr(first)} is not a number{others}, and {n_numbers} of {n} cells of the column are: "
         f"correct it; if it means that the value is missing, say so by --na {options} (na_values=[{argument}]); leave "
@@ -216,7 +220,10 @@ def _find_rare(cells: Cells, texts: Sequence[str]) -> tuple[str, ...]:
 def _learn_date(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[Column, ColumnSummary]:
     """Learn the encoding of a column of dates as numbers. Raises DataError."""
     cells = columns.cells[name]
-    orders = find_date_orders(cells.collect_texts()) if cells.values.dtype == object else ()
+    if cells.values.dtype == object:
+        orders = find_date_orders(cells.collect_texts())
+    else:
+        orders = ()
     orders = tuple(order for known, order in rules.orders if known == name) or orders
     if len(orders) > 1:
         place, text = columns.describe_cell(int(np.argmax(~columns.mask_missing(()))), name)
@@ -236,12 +243,20 @@ def _add_fill(
     from sklearn.impute import SimpleImputer
 
     is_text = column.categories is not None
-    strategy = "most_frequent" if is_text or rules.missing == "most-frequent" else "median"
+    if is_text or rules.missing == "most-frequent":
+        strategy = "most_frequent"
+    else:
+        strategy = "median"
     present = values if cells.missing is None else values[~cells.missing]
     fill: Any = (
         SimpleImputer(strategy=strategy, missing_values="" if is_text else np.nan).fit(present[:, None]).statistics_[0]
     )
-    fill = str(fill) if is_text else float(np.floor(fill)) if column.date is not None else float(fill)
+    if is_text:
+        fill = str(fill)
+    elif column.date is not None:
+        fill = float(np.floor(fill))
+    else:
+        fill = float(fill)
     column = replace(column, fill=fill, indicator=cells.missing is not None)
     if cells.missing is not None:
         if column.date is not None:
@@ -255,7 +270,10 @@ def _add_fill(
 def describe_columns(summaries: Sequence[ColumnSummary]) -> list[str]:
     """Describe the columns in lines: each with its kind and its features."""
     ordinary = [each for each in summaries if (each.kind, each.outcome) == ("number", "1 feature")]
-    joined = {each.name for each in ordinary} if len(ordinary) > MAX_NUMBER_LINES else set()
+    if len(ordinary) > MAX_NUMBER_LINES:
+        joined = {each.name for each in ordinary}
+    else:
+        joined = set()
     rows = [(each.name, each.kind, each.outcome) for each in summaries if each.name not in joined]
     if joined:
         names = list_names([each.name for each in ordinary[:3]])

@@ -38,7 +38,9 @@ class Cells:
     @property
     def present(self) -> NDArray[Any]:
         """The values without the missing ones: (k,)."""
-        return self.values if self.missing is None else self.values[~self.missing]
+        if self.missing is None:
+            return self.values
+        return self.values[~self.missing]
 
     def collect_texts(self) -> list[str]:
         """Return the distinct texts, sorted."""
@@ -50,7 +52,9 @@ class Cells:
 
     def find_unit(self) -> str:
         """Return the sign, such as "$", that every cell has next to its number; "" if none."""
-        return find_unit(self.present.tolist()) if self.values.dtype == object else ""
+        if self.values.dtype == object:
+            return find_unit(self.present.tolist())
+        return ""
 
     def to_numbers(self, unit: str = "") -> FloatArray | None:
         """Return the cells, without their unit, as numbers (n,); None if one is not a number.
@@ -138,7 +142,10 @@ class TableColumns:
             i = int(bad.argmax())
             name = next(name for name, mask in masks.items() if mask is not None and mask[i])
             position, cell = self.describe_cell(i, name)
-            advice = "--missing median (missing='median') fills in those of features, and " if fills else ""
+            if fills:
+                advice = "--missing median (missing='median') fills in those of features, and "
+            else:
+                advice = ""
             raise DataError(
                 f"{position} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
                 f"{advice}--drop-missing (drop_missing=True) drops those rows"
@@ -207,7 +214,9 @@ def extract_numbers(columns: TableColumns, name: str, what: str) -> NDArray[Any]
 def extract_groups(columns: TableColumns, name: str) -> NDArray[Any]:
     """Extract the group of each row, (n,), as numbers or text."""
     values = columns.cells[name].to_numbers()
-    return np.array(columns.cells[name].values.tolist()) if values is None else as_integers(values)
+    if values is None:
+        return np.array(columns.cells[name].values.tolist())
+    return as_integers(values)
 
 
 def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None = None, unit: str = "") -> FloatArray:
@@ -229,7 +238,10 @@ def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None 
     position, cell = columns.describe_cell(int(np.argmin(np.isfinite(values))), name)
     needed = f"a finite number with {unit}" if unit else "a finite number"
     is_text = parse_numbers([cell]) is None
-    hint = f"; if it means that the value is missing, name it by --na {shlex.quote(cell)}" if is_text else ""
+    if is_text:
+        hint = f"; if it means that the value is missing, name it by --na {shlex.quote(cell)}"
+    else:
+        hint = ""
     raise DataError(f"{position}: {reprlib.repr(cell)} is not {needed}, which this column needs{hint}")
 
 

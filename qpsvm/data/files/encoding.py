@@ -60,7 +60,9 @@ class Column:
             names = tuple(f"{self.name}.{part}" for part in DATE_PARTS)
         elif self.categories is not None:
             names = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE_LABEL] if self.rare else ())))
-        return (*names, f"{self.name}={MISSING_LABEL}") if self.indicator else names
+        if self.indicator:
+            return *names, f"{self.name}={MISSING_LABEL}"
+        return names
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Column:
@@ -137,7 +139,10 @@ class Encoding:
             texts = {"columns": tuple(columns), "na_values": tuple(fields.get("na_values", ()))}
             encoding = cls(**{**fields, **moments, **texts})
             TextFormat(encoding.na_values, encoding.decimal)  # raises ParameterError for an unknown decimal mark
-            width = len(encoding.names) if encoding.format != "libsvm" else encoding.n_features
+            if encoding.format != "libsvm":
+                width = len(encoding.names)
+            else:
+                width = encoding.n_features
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(f"this does not hold the encoding of a data file: {error!r}") from error
         shapes = {None if m is None else m.shape for m in (encoding.mean, encoding.scale)}
@@ -165,7 +170,10 @@ def _encode_column(columns: TableColumns, column: Column) -> Any:
     """Return the features of a column without the indicator of missing cells: (n, k). Raises DataError."""
     if column.date is not None:
         days = extract_days(columns, column.name, column.date)
-        filled = days if column.fill is None else np.where(np.isnan(days), column.fill, days)
+        if column.fill is None:
+            filled = days
+        else:
+            filled = np.where(np.isnan(days), column.fill, days)
         return split_dates(filled, column.origin or 0)
     if column.categories is None:
         fill = None if column.fill is None else float(column.fill)
@@ -207,7 +215,8 @@ def find_unseen(columns: TableColumns, encoding: Encoding) -> dict[str, UnseenCa
     for column in encoding.columns:
         if column.categories is None:
             continue
-        known, cells = {*column.categories, *column.rare}, columns.cells[column.name]
+        known = {*column.categories, *column.rare}
+        cells = columns.cells[column.name]
         is_unseen = np.array([text not in known for text in cells.values.tolist()], dtype=np.bool_)
         if cells.missing is not None:
             is_unseen &= ~cells.missing

@@ -165,7 +165,9 @@ def _to_array(column: Any) -> NDArray[Any]:
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "null_count") and hasattr(column, "to_list"):  # Polars
         is_numeric = not column.null_count() and dtype.is_numeric() and not dtype.is_decimal()
-        return np.asarray(column.to_numpy()) if is_numeric else _to_objects(column.to_list())
+        if is_numeric:
+            return np.asarray(column.to_numpy())
+        return _to_objects(column.to_list())
     if dtype is None:
         return _to_objects(list(column))
     if not isinstance(dtype, np.dtype) or dtype.kind in "mM":  # pandas' own types, and NumPy's dates
@@ -210,7 +212,9 @@ def _format_cell(cell: Any, name: str) -> str:
         return "" if math.isnan(cell) else repr(float(cell))
     if isinstance(cell, datetime):
         midnight = cell.tzinfo is None and (cell.hour, cell.minute, cell.second, cell.microsecond) == (0, 0, 0, 0)
-        return cell.strftime("%Y-%m-%d") if midnight else cell.isoformat(sep=" ")
+        if midnight:
+            return cell.strftime("%Y-%m-%d")
+        return cell.isoformat(sep=" ")
     if isinstance(cell, (bool, np.bool_, date, Number)) and not isinstance(cell, (complex, np.complexfloating)):
         return str(cell)
     raise DataTypeError(f"column {name!r} holds {type(cell).__name__}: leave it out by --drop {name!r} (drop=)")

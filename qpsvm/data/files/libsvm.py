@@ -96,7 +96,9 @@ def read_libsvm(path: FilePath, content: bytes, drop_missing: bool, encoding: En
     is_kept = np.ones(n, dtype=np.bool_)
     if incomplete.size:
         is_kept[incomplete] = False
-        X, y, groups = X[is_kept], y[is_kept], None if groups is None else groups[is_kept]
+        X = X[is_kept]
+        y = y[is_kept]
+        groups = None if groups is None else groups[is_kept]
     return ParsedLibsvm(X, as_integers(y), first, is_kept, groups, len(qid))
 
 
@@ -120,7 +122,10 @@ def _find_incomplete_rows(path: FilePath, content: bytes, raw: Matrix, y: FloatA
         return bad
     can_drop = bad.size < len(y) and not (np.isinf(raw.data).any() or np.isinf(y).any())
     if not (can_drop and drop_missing):
-        advice = "; --drop-missing (drop_missing=True) drops such rows" if can_drop else ""
+        if can_drop:
+            advice = "; --drop-missing (drop_missing=True) drops such rows"
+        else:
+            advice = ""
         place = f"{path}, line {_find_line(content, bad[0])}"
         raise DataError(f"{place}: NaN or infinite value, the first of {bad.size} such rows of {len(y)}{advice}")
     return bad
@@ -157,13 +162,19 @@ def find_fault(content: bytes, first_line: int = 1) -> str | None:
             message = reprlib.repr(token.group())
             if index == "qid":
                 if place or not re.fullmatch(r"[+-]?\d{1,18}", value):
-                    why = "must come directly after the label" if place else "is not a group that is a whole number"
+                    if place:
+                        why = "must come directly after the label"
+                    else:
+                        why = "is not a group that is a whole number"
                     return f", line {k}, column {token.start() + 1}: {message} {why}"
                 continue
             if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or parse_numbers([value]) is None:
                 return f", line {k}: {message} is not a feature index and a number"
             if int(index) <= last or int(index) >= 2**31 - 1:
-                why = f"comes after {last}; indices must increase" if int(index) <= last else "is too large"
+                if int(index) <= last:
+                    why = f"comes after {last}; indices must increase"
+                else:
+                    why = "is too large"
                 return f", line {k}: feature index {index} {why}"
             last = int(index)
     return None

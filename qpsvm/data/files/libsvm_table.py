@@ -16,7 +16,8 @@ def build_libsvm_table(path: FilePath, content: bytes, known: Encoding | None, d
     known: The encoding of the training rows; None if these are the training rows.
     """
     rows = read_libsvm(path, content, drop_missing, known)
-    n, places = len(rows.is_kept), np.flatnonzero(rows.is_kept)
+    n = len(rows.is_kept)
+    places = np.flatnonzero(rows.is_kept)
     encoding = known or Encoding("libsvm", None, (), rows.X.shape[1], first_index=rows.first_index)
     has_some_groups = rows.groups is None and rows.n_grouped
     notes = (f"only {rows.n_grouped} lines have a qid, which is ignored",) if has_some_groups else ()

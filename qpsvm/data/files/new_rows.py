@@ -90,7 +90,10 @@ def _read_named_rows(
     names = dict.fromkeys([*(column.name for column in encoding.columns), *role_columns])
     columns = read([*names], _list_text_columns(encoding))
     n = len(columns.rows)
-    ids = None if id_column is None else tuple(read([id_column], [id_column]).cells[id_column].values.tolist())
+    if id_column is None:
+        ids = None
+    else:
+        ids = tuple(read([id_column], [id_column]).cells[id_column].values.tolist())
     role_columns = [name for name in role_columns if not columns.cells[name].is_all_missing()]
     required = [column.name for column in encoding.columns if column.fill is None]
     if keep_rows:  # a row without a target can be predicted
@@ -100,8 +103,14 @@ def _read_named_rows(
     labels, labelled = None, None
     if encoding.target in role_columns and len(columns.rows):
         labels, labelled = _extract_known_labels(columns, encoding.target, encoding.text_labels)
-    groups = extract_groups(columns, encoding.groups) if encoding.groups in role_columns else None
-    X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
+    if encoding.groups in role_columns:
+        groups = extract_groups(columns, encoding.groups)
+    else:
+        groups = None
+    if len(columns.rows):
+        X = encode(columns, encoding)
+    else:
+        X = np.zeros((0, encoding.n_features))
     return NewRows(
         X, labels, encoding, n - len(columns.rows), groups=groups, places=columns.rows, n=n, labelled=labelled,
         ids=ids, unseen=find_unseen(columns, encoding),

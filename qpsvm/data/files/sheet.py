@@ -70,7 +70,9 @@ def parse_numbers(cells: Sequence[str]) -> FloatArray | None:
 def as_integers(values: FloatArray) -> NDArray[Any]:
     """Convert labels (n,) to integers if all are whole numbers."""
     exact = np.abs(values) < 2.0**53
-    return values.astype(np.int64) if (exact & (values == np.floor(values))).all() else values
+    if (exact & (values == np.floor(values))).all():
+        return values.astype(np.int64)
+    return values
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ class Sheet:
     def hint(self) -> str:
         """Question for the end of a message if the header looks like data; else ""."""
         suspect = next((name for name in self.names if _looks_like_data(name)), None)
-        return "" if suspect is None else f"; is the line of column names missing? {suspect!r} looks like data"
+        if suspect is None:
+            return ""
+        return f"; is the line of column names missing? {suspect!r} looks like data"
 
     @property
     def names(self) -> list[str]:
@@ -109,7 +113,8 @@ class Sheet:
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each record that is not blank, the header first, with the number of its first line, from 1."""
-        line, width = 1, len(self.header)
+        line = 1
+        width = len(self.header)
         with self.open_text() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
             try:
@@ -220,7 +225,8 @@ def open_sheet(
 
     The header ends at the first line end outside quotes. Raises FileFormatError.
     """
-    head, open_quote = [], False
+    head = []
+    open_quote = False
     with open_text() as text:
         for line in text:
             head.append(line)
@@ -249,9 +255,15 @@ def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     for j, name in enumerate(names):
         may_be_index = j == 0 and len(names) > 1  # needs no name if it counts the rows, which `check_index` checks
         if name in header or not (name or may_be_index):
-            fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
+            if name:
+                fault = f"the same name {name!r} as column {header[name] + 1}"
+            else:
+                fault = "no name"
             is_suspect = any(map(_looks_like_data, names))
-            hint = "is the line of column names missing?" if is_suspect else "give it its own name"
+            if is_suspect:
+                hint = "is the line of column names missing?"
+            else:
+                hint = "give it its own name"
             raise FileFormatError(f"{path}: column {j + 1} has {fault}; {hint}")
         header[name] = j
     return header

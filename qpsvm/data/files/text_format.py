@@ -97,7 +97,9 @@ def _is_number(text: str) -> bool:
 def find_unit(texts: Sequence[str]) -> str:
     """Return the sign, such as "$" or "%", that every one of the texts (k,) has next to its number; "" if none."""
     unit = next((sign for sign in UNITS if texts and sign in texts[0]), "")
-    return unit if unit and all(map(_is_number, strip_unit(texts, unit))) else ""
+    if unit and all(map(_is_number, strip_unit(texts, unit))):
+        return unit
+    return ""
 
 
 def strip_unit(texts: Iterable[str], unit: str) -> list[str]:

@@ -50,7 +50,10 @@ class RawTable(EncodedTable):
 
         def encode_rows(index: IntArray) -> EncodedTable:
             assert self.columns is not None
-            X = encode(self.columns.take_rows(index), encoding) if len(index) else np.zeros((0, n_features))
+            if len(index):
+                X = encode(self.columns.take_rows(index), encoding)
+            else:
+                X = np.zeros((0, n_features))
             parts = (self.y, self.groups, self.weights)
             y, groups, weights = (None if part is None else part[index] for part in parts)
             return EncodedTable(
@@ -156,7 +159,10 @@ def _build_named_table(
     )  # fmt: skip
     y = _extract_target(columns, encoding, target_kind)
     groups = None if group_column is None else extract_groups(columns, group_column)
-    weights = None if weight_column is None else extract_numbers(columns, weight_column, "a weight")
+    if weight_column is None:
+        weights = None
+    else:
+        weights = extract_numbers(columns, weight_column, "a weight")
     table = EncodedTable(
         encode(columns, encoding), y, encoding, n_dropped, notes, groups=groups, weights=weights,
         column_summaries=summaries, required_columns=required,

@@ -44,7 +44,9 @@ def compute_tile_rows(width: int) -> int:
 
 def count_rows(rows: RowIndex, n: int) -> int:
     """Return the number of selected rows, of n rows."""
-    return len(range(*rows.indices(n))) if isinstance(rows, slice) else len(rows)
+    if isinstance(rows, slice):
+        return len(range(*rows.indices(n)))
+    return len(rows)
 
 
 def slice_index(rows: RowIndex, n: int, positions: slice) -> RowIndex:
@@ -81,7 +83,9 @@ class Block:
     cost = 2.0
 
     def __init__(self, n: int, d: int, start: int, make_rows: Callable[[RowIndex], FloatArray] | None = None) -> None:
-        self.n, self.d, self.rows = n, d, slice(start, start + n)
+        self.n = n
+        self.d = d
+        self.rows = slice(start, start + n)
         if make_rows is not None:
             self.make_rows = make_rows
 
@@ -123,7 +127,10 @@ class Block:
         if self._fits_one_tile(rows):
             return list(sum_over(self.make_rows(rows), ALL))
         n_rows = count_rows(rows, self.n)
-        access_seconds = self.cost * READ_SECONDS if isinstance(rows, slice) else GATHER_SECONDS
+        if isinstance(rows, slice):
+            access_seconds = self.cost * READ_SECONDS
+        else:
+            access_seconds = GATHER_SECONDS
         ranges = split_range(n_rows, step)
         sums: list[tuple[FloatArray, ...]] = [()] * len(ranges)
 
@@ -237,10 +244,14 @@ class DenseBlock(Block):
 
     def take(self, rows: RowIndex) -> FloatArray:
         can_take = self.X.flags.c_contiguous and self.X.flags.aligned  # otherwise `take` copies all rows first
-        return self.X.take(rows, axis=0) if can_take and not isinstance(rows, slice) else self.X[rows]
+        if can_take and not isinstance(rows, slice):
+            return self.X.take(rows, axis=0)
+        return self.X[rows]
 
 
 def with_ones(X: Matrix) -> Matrix:
     """Append a column of ones, [X, 1]: (k, d + 1)."""
     ones = np.ones((X.shape[0], 1))
-    return sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack([X, ones]))
+    return np.hstack([X, ones])

@@ -210,7 +210,8 @@ class RowSource(metaclass=FastABCMeta):
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        vectors, shapes = () if scale is None else (scale,), ((self.d, self.d), (self.d,))
+        vectors = () if scale is None else (scale,)
+        shapes = (self.d, self.d), (self.d,)
         S, s = self.sum_blocks(tasks.moments, *vectors, rows=rows, shapes=shapes, add=True)
         return S, s
 
@@ -270,8 +271,12 @@ class RowSource(metaclass=FastABCMeta):
             check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
         parts = [part for _, part in self.map_blocks(tasks.take)]
         if self.is_sparse:
-            return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])
+            if parts:
+                return sp.vstack(parts, format="csr")
+            return sp.csr_array((0, self.d))
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([np.empty((0, self.d)), *parts])
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         """Yield the blocks that contain selected rows (j,), in any order: each row once."""
@@ -282,7 +287,10 @@ class RowSource(metaclass=FastABCMeta):
                 yield block, rows, ALL
                 return
             if sorted_rows is None:
-                order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+                if bool((rows[1:] >= rows[:-1]).all()):
+                    order = None
+                else:
+                    order = np.argsort(rows, kind="stable")
                 sorted_rows = rows if order is None else rows[order]
             if n_done == len(rows):
                 return

@@ -82,7 +82,8 @@ class SparseBlock(Block):
 
     def moments(self, rows: RowIndex, scale: FloatArray | None = None) -> Moments:
         """Compute X_JᵀDX_J and X_JᵀD1 as in `Block.moments`, by a sparse product if the rows are many and short."""
-        rows, d = self._index(rows), self.d
+        rows = self._index(rows)
+        d = self.d
         if core.compiled is not None:
             excess = d * d - COMPILED_PRODUCT_COST * self._mean_square_length
             if len(rows) * excess > COMPILED_START + COMPILED_RESULT * d * d:
@@ -152,7 +153,9 @@ class SparseBlock(Block):
         return [ALL]
 
     def take_tile(self, tile: slice) -> Block:
-        return self if tile == ALL else SparseBlock(self.take(tile), self.rows.start + tile.start)
+        if tile == ALL:
+            return self
+        return SparseBlock(self.take(tile), self.rows.start + tile.start)
 
 
 def _sum_at(indices: IntArray, values: FloatArray, size: int) -> FloatArray:

@@ -42,7 +42,8 @@ def open_npy_files(paths: Sequence[str], target: Any, columns: Any, weight: Any,
 def open_array(X: NDArray[Any], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
     """Open an array as rows. Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError."""
     name = os.fspath(getattr(X, "filename", None) or "")  # only a memory map has a name
-    watch, kind = FileWatch([name]), "map of" if name else "array"
+    watch = FileWatch([name])
+    kind = "map of" if name else "array"
     return _open_parts([as_raw_array(X, "X")], kind, watch, [name], target, columns, weight, block_rows)
 
 
@@ -115,7 +116,10 @@ class MemoryMap(StoredRows):
             [part for part in parts if np.asarray(part).flags.writeable], "the array of the rows"
         )
         self.columns = columns
-        self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
+        if len(origin.names) == len(self.parts):
+            self._files = origin.names
+        else:
+            self._files = ("",) * len(self.parts)
         d = len(np.arange(self.parts[0].shape[1])[columns])
         super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
 
@@ -166,7 +170,9 @@ class SparseMap(StoredRows):
         self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        self.data, self.indices, self.indptr = as_read_only(data), as_read_only(indices), as_read_only(indptr)
+        self.data = as_read_only(data)
+        self.indices = as_read_only(indices)
+        self.indptr = as_read_only(indptr)
         n = len(indptr) - 1
         super().__init__((n, d), origin, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
@@ -174,7 +180,8 @@ class SparseMap(StoredRows):
         for start in range(0, self.n, self.block_rows):
             self.origin.watch.check()
             bounds = self.indptr[start : start + self.block_rows + 1]
-            first, end = int(bounds[0]), int(bounds[-1])
+            first = int(bounds[0])
+            end = int(bounds[-1])
             indptr = bounds - first
             if indptr[-1] <= np.iinfo(self.indices.dtype).max:
                 indptr = indptr.astype(self.indices.dtype)
@@ -218,8 +225,11 @@ def _is_column_index(given: Any) -> bool:
 
 def _as_range(columns: list[int]) -> slice | IntArray:
     """Convert consecutive columns to a slice, for which indexing returns a view."""
-    first, end = columns[0], columns[-1] + 1
-    return slice(first, end) if columns == list(range(first, end)) else np.array(columns, dtype=np.intp)
+    first = columns[0]
+    end = columns[-1] + 1
+    if columns == list(range(first, end)):
+        return slice(first, end)
+    return np.array(columns, dtype=np.intp)
 
 
 def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
@@ -237,7 +247,8 @@ def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDAr
             )
         vector = np.asarray(map_npy(name)[:])
     else:
-        name, vector = option, as_raw_array(given, option)
+        name = option
+        vector = as_raw_array(given, option)
     n = sum(map(len, parts))
     if vector.shape != (n,):
         raise DataError(f"{name} has shape {vector.shape} where ({n},) is expected: one for each row")

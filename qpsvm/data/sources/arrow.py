@@ -142,7 +142,8 @@ def _iter_records(paths: Sequence[str], form: str, name: str, whole: bool) -> It
     """
     names, n_rows = None, 0
     for path in paths:
-        dataset, file_start = open_dataset([path], form), n_rows
+        dataset = open_dataset([path], form)
+        file_start = n_rows
         names = dataset.schema.names if names is None else names
         check_names(dataset.schema.names, names, ChosenColumns(tuple(names), None, None), True, path, paths[0])
         try:

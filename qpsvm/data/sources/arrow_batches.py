@@ -26,8 +26,14 @@ def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name:
     columns = [column for column in chosen.all_names if column != chosen.target]
     numbers = {column: _read_numbers(record, column, name, start) for column in columns}
     X = np.column_stack([numbers[column] for column in chosen.features]).astype(dtype, copy=False)
-    labels = None if chosen.target is None else _as_array(_take_column(record, chosen.target, name, start))
-    weight = None if chosen.weight is None else numbers[chosen.weight].astype(np.float64)
+    if chosen.target is None:
+        labels = None
+    else:
+        labels = _as_array(_take_column(record, chosen.target, name, start))
+    if chosen.weight is None:
+        weight = None
+    else:
+        weight = numbers[chosen.weight].astype(np.float64)
     return Batch(X, labels, weight, name, start)
 
 
@@ -79,7 +85,9 @@ def _take_column(record: Any, column: str, name: str, start: int) -> Any:
             f"{describe_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
             f"it); impute or drop such rows first; {IN_MEMORY}"
         )
-    return array.dictionary_decode() if types.is_dictionary(array.type) else array
+    if types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    return array
 
 
 def _read_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:

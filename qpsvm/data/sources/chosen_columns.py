@@ -73,7 +73,10 @@ def check_names(
 ) -> None:
     """Check that a file has the used columns of the first file, and no others if all are used. Raises DataError."""
     missing = [column for column in used.all_names if column not in names]
-    additional = [column for column in names if column not in first_names] if uses_all else []
+    if uses_all:
+        additional = [column for column in names if column not in first_names]
+    else:
+        additional = []
     if missing:
         raise DataError(f"{where} has no column {missing[0]!r}, which {first_where} has")
     if additional:

@@ -79,4 +79,6 @@ def sum_columns(block: Block) -> tuple[FloatArray, FloatArray]:
 
 def as_float(X: Any, sparse: bool) -> Matrix:
     """Convert a partition to the blocks' format: float64, and compressed if the source is sparse."""
-    return sp.csr_array(X, dtype=np.float64) if sparse else np.ascontiguousarray(X, dtype=np.float64)
+    if sparse:
+        return sp.csr_array(X, dtype=np.float64)
+    return np.ascontiguousarray(X, dtype=np.float64)

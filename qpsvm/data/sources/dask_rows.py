@@ -87,7 +87,9 @@ def _as_array(X: Any) -> Any:
         raise DataError(f"X must have 2 dimensions, got {array.ndim}")
     if array.dtype is not None and array.dtype.kind not in "biufO":
         raise DataTypeError(f"X has entries of type {array.dtype}; samples must be numbers")
-    return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+    if len(array.chunks[1]) > 1:
+        return array.rechunk({1: -1})
+    return array
 
 
 def _as_vector(values: Any) -> Any:
@@ -187,7 +189,10 @@ class DaskRows(RowSource):
                 if stop > start:
                     yield k, ALL, slice(start, stop)
             return
-        order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+        if bool((rows[1:] >= rows[:-1]).all()):
+            order = None
+        else:
+            order = np.argsort(rows, kind="stable")
         ascending = rows if order is None else rows[order]
         for k, (first, end) in enumerate(pairwise(np.searchsorted(ascending, self.offsets).tolist())):
             if end > first:
@@ -284,4 +289,6 @@ def _make_writeable(result: Any) -> Any:
     """Copy the arrays of a result that are read-only, as those from a cluster are."""
     if isinstance(result, tuple):
         return tuple(map(_make_writeable, result))
-    return result.copy() if isinstance(result, np.ndarray) and not result.flags.writeable else result
+    if isinstance(result, np.ndarray) and not result.flags.writeable:
+        return result.copy()
+    return result

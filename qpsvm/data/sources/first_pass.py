@@ -95,7 +95,8 @@ class Tally:
         """Build the origin of the rows, which includes their labels and weights."""
         names, lengths = zip(*self.files, strict=True)
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
-        target = as_integers(target) if target is not None and target.dtype.kind == "f" else target
+        if target is not None and target.dtype.kind == "f":
+            target = as_integers(target)
         weight = np.concatenate(self._weights) if self._weights else None
         return Origin(self.decoder.kind, names, lengths, FileWatch(), target, weight, self.decoder.feature_names)
 

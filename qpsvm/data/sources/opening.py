@@ -143,7 +143,10 @@ def open_source(data: Any, roles: Mapping[str, Any], block_rows: int | None) -> 
         return StreamedRows(data, **roles)
     if is_arrow(data):
         is_dataset = hasattr(data, "get_fragments")  # which tables and record batches lack
-        dataset = data if is_dataset else arrow.import_arrow("a table of pyarrow").dataset(data)
+        if is_dataset:
+            dataset = data
+        else:
+            dataset = arrow.import_arrow("a table of pyarrow").dataset(data)
         return arrow.ArrowRows(dataset, per_file_schema=False, kind=f"pyarrow {type(data).__name__}", **roles)
     if is_path(data) or _is_list_of(data, is_path):
         return _open_files(drop_empty_files(expand_paths(data)), roles, block_rows)

@@ -40,7 +40,10 @@ REMEDY = "name a folder on a larger disk by scratch=, or give scratch=False to d
 
 def find_scratch_folder(scratch: Any) -> str:
     """Return the folder of scratch files: the given one, or the system's for None. Raises FileAccessError."""
-    folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
+    if scratch is None or scratch is True:
+        folder = tempfile.gettempdir()
+    else:
+        folder = os.fspath(scratch)
     if not os.path.isdir(folder):
         raise FileAccessError(f"scratch={folder!r} is not a folder; name one with room for the decoded numbers")
     return str(folder)
@@ -69,7 +72,10 @@ class ScratchFile:
         """Append the numbers of some files' rows. Raises TooLargeError, FileAccessError."""
         check_disk_space(self._folder, values.nbytes, what)
         try:
-            remaining = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
+            if values.size:
+                remaining = np.ascontiguousarray(values).data.cast("B")
+            else:
+                remaining = memoryview(b"")
             while remaining:
                 remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
@@ -139,8 +145,12 @@ class StoredDecoder(Decoder):
     """Decoder of rows that are stored already, to store them in another form."""
 
     def __init__(self, rows: StoredRows) -> None:
-        self.rows, self.feature_names, self.is_sparse = rows, rows.feature_names, rows.is_sparse
-        self.kind, self.names, self.watch = rows.origin.kind, rows.origin.names, rows.origin.watch
+        self.rows = rows
+        self.feature_names = rows.feature_names
+        self.is_sparse = rows.is_sparse
+        self.kind = rows.origin.kind
+        self.names = rows.origin.names
+        self.watch = rows.origin.watch
 
     def shape(self) -> tuple[int, int]:
         return self.rows.shape

@@ -61,7 +61,9 @@ def _describe_change(before: FileState, now: FileState) -> str:
     """Describe the difference between two states of a file."""
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
-    return "it was written to" if before[2:] == now[2:] else "another file has its name"
+    if before[2:] == now[2:]:
+        return "it was written to"
+    return "another file has its name"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,9 @@ class StoredRows(RowSource):
     def __init__(self, shape: tuple[int, int], origin: Origin, block_rows: int | None = None) -> None:
         self.n, self.d = shape
         self.origin = origin
-        self.target, self.weight, self.feature_names = origin.target, origin.weight, origin.feature_names
+        self.target = origin.target
+        self.weight = origin.weight
+        self.feature_names = origin.feature_names
         self.block_rows = block_rows or max(MIN_ROWS, BLOCK_NUMBERS // max(self.d, 1))
 
     def __repr__(self) -> str:

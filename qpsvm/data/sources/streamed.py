@@ -36,7 +36,8 @@ class StreamedRows(Decoder):
         first = next(iterator, None)
         if first is None:
             raise DataError("there are no rows: the iterator yields no batch")
-        self._first, self._batches = first, chain([first], iterator) if self.is_single_use else batches
+        self._batches = chain([first], iterator) if self.is_single_use else batches
+        self._first = first
         requested = (target, columns, weight)
         self._chosen: ChosenColumns | None = None
         if is_arrow(first):
@@ -57,7 +58,8 @@ class StreamedRows(Decoder):
 
     def _decode_table(self, received: Any, start: int) -> Iterator[Batch]:
         """Decode a record batch, or a table, which may consist of several, whose first row is row `start`."""
-        chosen, where = self._chosen, f"the batch from row {start} on"
+        chosen = self._chosen
+        where = f"the batch from row {start} on"
         assert chosen is not None
         if not is_arrow(received):
             raise DataTypeError(f"{where} is {type(received).__name__}, not a record batch")
@@ -83,7 +85,10 @@ class StreamedRows(Decoder):
 
 def _split_batch(received: Any) -> tuple[Matrix, Any, Any]:
     """Split a batch of arrays into X, y and weight, as arrays or None. Raises DataError, DataTypeError."""
-    X, y, weight = (*received, None, None)[:3] if isinstance(received, tuple) else (received, None, None)
+    if isinstance(received, tuple):
+        X, y, weight = (*received, None, None)[:3]
+    else:
+        X, y, weight = received, None, None
     X = as_row_source(X).matrix() if sp.issparse(X) else as_raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")

@@ -284,7 +284,10 @@ def build_dual_step(terms: AllInOneTerms) -> Step:
 def build_recovered_f_step(terms: AllInOneTerms) -> Step:
     """Build the step that recovers f from α."""
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
-    b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if terms.has_b else None
+    if terms.has_b:
+        b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel())
+    else:
+        b = None
     sums = letter(
         r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.f_of_alpha - terms.has_b * at.b).ravel(), "K @ beta",
         "Σ_j β_jc K(x_j, x_i)"
@@ -304,7 +307,10 @@ def build_recovered_f_step(terms: AllInOneTerms) -> Step:
 
 def build_kinds_step(terms: AllInOneTerms) -> Step:
     """Build the step about f of a row, given its α."""
-    shared = ", and the rivals with α > 0 that share a slack have the same f." if terms.has_shared_slack else "."
+    if terms.has_shared_slack:
+        shared = ", and the rivals with α > 0 that share a slack have the same f."
+    else:
+        shared = "."
     return step(
         "Three kinds of rows",
         f"The α of a row determines on which side of the margin it is{shared} This is measured at the rows of each "

@@ -134,7 +134,10 @@ class AllInOneTerms:
     @cached_property
     def eta(self) -> Term:
         """The multiplier of each slack."""
-        latex, text = (r"\eta_i", "η_i") if self.has_shared_slack else (r"\eta_{ic}", "η_ic")
+        if self.has_shared_slack:
+            latex, text = r"\eta_i", "η_i"
+        else:
+            latex, text = r"\eta_{ic}", "η_ic"
         return letter(latex, (self.C - self.used).value, "eta", text)
 
     @cached_property

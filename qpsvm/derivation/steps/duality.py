@@ -107,7 +107,8 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
 
 def build_strong_duality_step(machine: Formulas, rows: str = "samples") -> Step:
     """Build the step of strong duality: no gap remains at the optimum; `rows` is what the gap is a sum over."""
-    P, D = machine.objective, machine.build_dual_value()
+    P = machine.objective
+    D = machine.build_dual_value()
     P_named, D_named = P.with_name("the primal's value"), D.with_name("the dual's value")
     lines = (
         display(P), display(D, r"\quad="), build_value_line(P_named, "=", D_named, map_point=sym.with_needed_slack)
@@ -165,7 +166,10 @@ def _build_aligned_line(first: Term, second: Term, map_point: Callable[[At], At]
 
 def _describe_weak_duality(at: Any) -> str:
     """Describe the two numbers of weak duality."""
-    where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
+    if at.result.status is Status.OPTIMAL:
+        where = "half way to another feasible α"
+    else:
+        where = "at α"
     return f"the dual's value {where}, and the primal's value"
 
 

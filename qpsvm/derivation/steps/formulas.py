@@ -69,7 +69,10 @@ def case(
     box: The scale of the premise.
     """
     premise_line = line(*premise, scale=box) if isinstance(premise, tuple) else premise
-    conclusion_line = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
+    if isinstance(conclusion, tuple):
+        conclusion_line = line(*conclusion, scale="level")
+    else:
+        conclusion_line = conclusion
     return replace(conclusion_line, premise=premise_line, rows=kind)
 
 
@@ -168,7 +171,9 @@ class ConstraintTerms:
     def b_factor(self) -> Term | None:
         """c_j, the factor of b in a constraint; None without a b."""
         has_b = any(group.multiplier == "b" for group in self.problem.svm.groups)
-        return letter("d_j" if self.is_ball else "c_j", lambda at: at.constraint_rows.c, "c_rows") if has_b else None
+        if has_b:
+            return letter("d_j" if self.is_ball else "c_j", lambda at: at.constraint_rows.c, "c_rows")
+        return None
 
     @property
     def product(self) -> Term:
@@ -223,7 +228,9 @@ class ConstraintTerms:
     @property
     def balance(self) -> Term | None:
         """Σ π_j c_j, which is subtracted in the balance of b; None without a b."""
-        return None if self.b_factor is None else total(multiply(self.b_factor, self.multiplier), "j")
+        if self.b_factor is None:
+            return None
+        return total(multiply(self.b_factor, self.multiplier), "j")
 
     @property
     def constraint_gradient(self) -> Term:
@@ -330,7 +337,9 @@ class Formulas:
     @cached_property
     def constraint_terms(self) -> ConstraintTerms | None:
         """Terms of the linear constraints; None without constraints."""
-        return ConstraintTerms(self.problem, self.unit) if self.problem.constraints else None
+        if self.problem.constraints:
+            return ConstraintTerms(self.problem, self.unit)
+        return None
 
     @property
     def full_balance(self) -> Term:
@@ -351,7 +360,9 @@ class Formulas:
         if self.full_equality is None:
             return None
         letter, left, right = self.full_equality
-        return -(letter.parts[0] * (left - right)) if letter.negative else letter * (left - right)
+        if letter.negative:
+            return -(letter.parts[0] * (left - right))
+        return letter * (left - right)
 
     # --- parts of formulas --------------------------------------------------------------------------------------------
 

@@ -163,7 +163,10 @@ def _build_row_steps(problem: Problem, terms: ConstraintTerms, lines: Constraint
     )
     has_weight_rows = any(isinstance(item, Constraints) for item in problem.constraints)
     has_value_rows = any(isinstance(item, ValueConstraints) for item in problem.constraints)
-    c_latex = rf",\quad {terms.b_factor.latex()}=\sum_l A_{{jl}}" if terms.b_factor else ""
+    if terms.b_factor:
+        c_latex = rf",\quad {terms.b_factor.latex()}=\sum_l A_{{jl}}"
+    else:
+        c_latex = ""
     weight_rows = step(
         "Rows over w",
         f"{preface}Each row is an inequality that the weights and b have to keep: "

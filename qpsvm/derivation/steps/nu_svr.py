@@ -33,7 +33,8 @@ def build_terms(problem: NuSVR) -> Formulas:
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     terms = build_terms(problem)
-    residual, half_weight = sym.T - sym.U, HALF * NU_C
+    residual = sym.T - sym.U
+    half_weight = HALF * NU_C
     weight_outside = sym.sum_weights_where(two.MISSED, ">", two.EPSILON, two.C)
     weight_edge_or_outside = sym.sum_weights_where(two.MISSED, "≥", two.EPSILON, two.C)
     return build_steps(

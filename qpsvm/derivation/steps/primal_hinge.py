@@ -146,7 +146,10 @@ def explain_missing_primal(at: At) -> str:
 def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     """Compute the blocks of Px + q + Gᵀz + z_box by name, with z = λα and z_box = −λη for the bounds ξ ≥ 0."""
     qp = at.problem.qp("primal")
-    w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
+    if at.is_linear:
+        w = at.w
+    else:
+        w = at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
     blocks: dict[str, np.ndarray] = qp.split(
         residuals.compute_lagrangian_gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)

@@ -162,7 +162,10 @@ def _combine_differences(at: At, alpha: FloatArray) -> FloatArray:
         return at.u
     pairs = at.problem.pairs[at.problem._active_variables]
     kernel = at.problem.kernel
-    X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
+    if isinstance(kernel, FeatureMap):
+        X = kernel.features(at.problem.X)
+    else:
+        X = at.problem.X
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]).T @ alpha)
 
 

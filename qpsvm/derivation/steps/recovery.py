@@ -102,7 +102,10 @@ def build_linear_w_step(machine: Formulas) -> Step:
 def _build_mean_of_b(machine: Formulas) -> tuple[EquationLine | str, ...]:
     """Build the line of b as a mean over the free support vectors M, and LaTeX that defines M."""
     upper = machine.rows[0].upper
-    label = sym.Y if machine.curvature_slack is None else sym.Y * (1 - machine.curvature_slack)
+    if machine.curvature_slack is None:
+        label = sym.Y
+    else:
+        label = sym.Y * (1 - machine.curvature_slack)
     mean = sym.mean("M", label - sym.kernel_sum(machine.coef), sym.is_free)
     if upper:
         is_free = line(0, "<", sym.ALPHA, "<", upper)

@@ -63,7 +63,8 @@ def build_saddle_step(L: Term, letters: list[str], other_multipliers: tuple[Equa
     rows: LaTeX of the multipliers of linear constraints, after a comma; "" without constraints.
     """
     names = [name for name in letters if name]
-    weights, half_weights = ",".join(names), ",".join(rf"\tfrac12 {name}" for name in names)
+    weights = ",".join(names)
+    half_weights = ",".join(rf"\tfrac12 {name}" for name in names)
 
     def evaluate_lagrangian(latex: str, python: str, move: Callable[[Any], Any]) -> Term:
         text = latex_to_text(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
@@ -152,11 +153,15 @@ class SensitivityEnclosure:
         largest = operation(
             "%s", "%s", "max(%s)", lambda at, values: float(values[self._find_largest(at)]), self.multipliers
         )
-        lower, upper = self._build_quotient(1), self._build_quotient(-1)
+        lower = self._build_quotient(1)
+        upper = self._build_quotient(-1)
 
         def write_caption(at: Any) -> str:
             k = self._find_largest(at)
-            owner = at.name_sample(k) if self.name == "C" else repr(at.constraint_rows.names[k])
+            if self.name == "C":
+                owner = at.name_sample(k)
+            else:
+                owner = repr(at.constraint_rows.names[k])
             return f"≤ {upper.value(at):.6g}, of {owner}"
 
         def compute_scale(at: At) -> float:
@@ -165,7 +170,10 @@ class SensitivityEnclosure:
             return max(float(largest.value(at)), RELATIVE_CHANGE * at.objective_scale / change)
 
         chain = line(lower, "≤", largest, "≤", upper, caption=write_caption, scale=compute_scale)
-        definition = r"\Delta=\tfrac{C_i}{100}" if self.name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
+        if self.name == "C":
+            definition = r"\Delta=\tfrac{C_i}{100}"
+        else:
+            definition = r"\Delta=\tfrac{\max_l|h_l|}{100}"
         return Equation("below", (chain, definition), explain_skipped_solves)
 
     def _find_largest(self, at: At) -> int:
@@ -178,7 +186,10 @@ class SensitivityEnclosure:
         perturbed = rf"P^*({self.name}_{index}{'+' if sign > 0 else '-'}\Delta)"
         unperturbed = self.value.latex()
         is_increase = sign * self.slope > 0
-        first, last = (perturbed, unperturbed) if is_increase else (unperturbed, perturbed)
+        if is_increase:
+            first, last = perturbed, unperturbed
+        else:
+            first, last = unperturbed, perturbed
         latex = rf"\tfrac{{{first}-{last}}}{{\Delta}}"
         name = "difference_above" if sign > 0 else "difference_below"
         return letter(latex, lambda at: self._compute_quotient(at, sign), name, "a difference of optima")

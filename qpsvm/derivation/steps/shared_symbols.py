@@ -121,7 +121,10 @@ def sum_weights_where(
         holds = slack > rounding if relation in "<>" else slack >= -rounding
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
-    latex, text, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
+    if side:
+        latex, text, mask = rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * "
+    else:
+        latex, text, mask = "", "", ""
     sign = "-" if relation in "<≥" else "+"
     code = f"%s {RELATIONS[relation][1]} {shift_by_tol('%s', sign) if tolerance else '%s'}"
     return operation(
@@ -175,7 +178,9 @@ def explain_infeasibility(at: At) -> str:
     if relative_to(measure_violation(at), at.alpha_scale) > RESIDUAL_TOL:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
-    return "" if finite else "a sample is inside its margin, so that the primal's value is infinite"
+    if finite:
+        return ""
+    return "a sample is inside its margin, so that the primal's value is infinite"
 
 
 # --- sets of rows -----------------------------------------------------------------------------------------------------
@@ -235,9 +240,10 @@ def measure_violation(at: At) -> float:
 
 def compute_balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
-    constraint_total = (
-        float(np.abs(at.constraint_rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
-    )
+    if at.problem.constraints:
+        constraint_total = float(np.abs(at.constraint_rows.c) @ np.abs(at.constraint_multipliers))
+    else:
+        constraint_total = 0.0
     return float(at.alpha_sum) + constraint_total or 1.0
 
 
@@ -252,7 +258,10 @@ def project_multipliers(at: Any) -> FloatArray:
 
 def compute_scale_between(at: Any) -> float:
     """Return the scale of differences of f at samples half way between neighbours."""
-    constraint_sums = at.combine_constraints_between(at.constraint_multipliers) if at.problem.constraints else 0.0
+    if at.problem.constraints:
+        constraint_sums = at.combine_constraints_between(at.constraint_multipliers)
+    else:
+        constraint_sums = 0.0
     return reference_size(at.sum_kernels_between(at.beta) - constraint_sums, at.u_term_size)
 
 

@@ -51,7 +51,10 @@ def build_slackness_step(machine: Formulas, text: str = "", function: Callable[.
             line(constraint_product, "=", 0, measured=False),
         ]  # fmt: skip
     for rows in machine.rows:
-        products = [rows.product] if rows.slack_product is None else [rows.product, rows.slack_product]
+        if rows.slack_product is None:
+            products = [rows.product]
+        else:
+            products = [rows.product, rows.slack_product]
         lines += join_lines("", *(line(product, "=", 0, measured=False) for product in products))
     lines.append(_build_products_line(machine))
     return step(
@@ -70,7 +73,10 @@ def build_kinds_step(machine: Formulas, *cases: EquationLine, text: str = "") ->
     text: How the first sentence continues.
     """
     rows = machine.rows[0]
-    value, level, alpha, upper = machine.compared_value, machine.level, rows.alpha, rows.upper
+    value = machine.compared_value
+    level = machine.level
+    alpha = rows.alpha
+    upper = rows.upper
     if not cases:
         assert upper is not None
         cases = (

@@ -236,7 +236,9 @@ def build_radius_line() -> EquationLine:
     """
 
     def square(at: At) -> float:
-        return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
+        if at.is_linear:
+            return float(at.result.centre @ at.result.centre)
+        return at.square_of_w
 
     squared_radius = letter(
         "", lambda at: square(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"

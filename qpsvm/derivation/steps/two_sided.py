@@ -81,9 +81,11 @@ def build_terms(
     """
     rows = []
     for half, (alpha, slack, excess) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
-        bounds: dict[str, Any] = (
-            {"eta": ETAS[half], "penalised_slack": slack, "upper": uppers[half]} if has_linear_penalty else {}
-        )
+        bounds: dict[str, Any]
+        if has_linear_penalty:
+            bounds = {"eta": ETAS[half], "penalised_slack": slack, "upper": uppers[half]}
+        else:
+            bounds = {}
         rows.append(RowTerms(alpha, slack, width, excess, side=half, **bounds))
     linear_terms: tuple[Term, ...] = (dot(sym.T, BETA),)
     if width and is_width_in_dual:

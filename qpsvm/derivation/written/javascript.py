@@ -138,7 +138,8 @@ def build_sample_function(code: str) -> str:
     tree = ast.parse(code, mode="eval").body
     factor, sum_tree = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
-        factor, sum_tree = f"{ast.unparse(tree.left)} * ", tree.right
+        factor = f"{ast.unparse(tree.left)} * "
+        sum_tree = tree.right
     if isinstance(sum_tree, ast.Call) and ast.unparse(sum_tree.func) == "sum" and len(sum_tree.args) == 1:
         return build_function(f"{factor}({ast.unparse(sum_tree.args[0])})")
     return "null"
@@ -185,7 +186,9 @@ class _JavaScriptWriter(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> str:
         owner = str(self.visit(node.value))
-        return f"o.transposed({owner})" if node.attr == "T" else f"{owner}.{node.attr}"
+        if node.attr == "T":
+            return f"o.transposed({owner})"
+        return f"{owner}.{node.attr}"
 
     def visit_Subscript(self, node: ast.Subscript) -> str:
         return f"o.taken({self.visit(node.value)}, {self.visit(node.slice)})"

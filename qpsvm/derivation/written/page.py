@@ -92,7 +92,12 @@ def wrap_preformatted(text: str) -> str:
 
 def _build_context(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Build the template's values for a step; symbols with these names are tagged in its equation."""
-    state = "" if step.residual is None else "holds" if step.residual <= RESIDUAL_TOL else "fails"
+    if step.residual is None:
+        state = ""
+    elif step.residual <= RESIDUAL_TOL:
+        state = "holds"
+    else:
+        state = "fails"
     return {
         "tag": step.tag, "title": step.title,
         "text": mark_indices(" ".join(filter(None, [step.text, step.by_construction]))),
@@ -128,7 +133,9 @@ def tag_symbols(equation: str, names: frozenset[str]) -> str:
 
     def tag(match: re.Match[str]) -> str:
         name = html.unescape(match[1])
-        return f'<mi data-s="{name}">{match[1]}</mi>' if name in names else match[0]
+        if name in names:
+            return f'<mi data-s="{name}">{match[1]}</mi>'
+        return match[0]
 
     return LETTER.sub(tag, equation)
 

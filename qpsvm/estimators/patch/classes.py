@@ -103,7 +103,8 @@ class StandIn(metaclass=StandInMeta):
             del vars(self)[name]
         fallback = self._build_fallback()
         fallback.fit(X, y, sample_weight=sample_weight)
-        self.fallback_, self._learnt = fallback, {"fallback_"}
+        self.fallback_ = fallback
+        self._learnt = {"fallback_"}
         return self
 
     def _needs_qpsvm(self) -> bool:
@@ -119,7 +120,8 @@ class StandIn(metaclass=StandInMeta):
 
     def _is_default(self, name: str) -> bool:
         """Return whether a parameter has the default of the stand-in."""
-        value, default = getattr(self, name), read_defaults(self._find_stand_in())[name]
+        value = getattr(self, name)
+        default = read_defaults(self._find_stand_in())[name]
         return value is default or (isinstance(value, type(default)) and bool(value == default))
 
     @classmethod

@@ -76,7 +76,10 @@ class Dataset:
                 f"cross-validate and compare accept all of them, and --variant {ALL_IN_ONE_NAMES} trains them in one "
                 "program"
             )
-        X, y, groups, weights = self.table.X, self.y, self.table.groups, self.table.weights
+        X = self.table.X
+        y = self.y
+        groups = self.table.groups
+        weights = self.table.weights
         class_weights = build_class_weights(options.class_weight, self.list_labels)
         if rows is not None:
             X = take_rows(X, rows)
@@ -161,7 +164,8 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
 
     raw: Leave the columns as in the file, to be encoded after the rows are split.
     """
-    start, target_kind = time.perf_counter(), VARIANTS[options.variant]._target_kind
+    start = time.perf_counter()
+    target_kind = VARIANTS[options.variant]._target_kind
     _check_variant_options(options)
     source = parse_source(options.file)
     table = _read_source(source, options, raw)
@@ -169,7 +173,10 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
         dataset = _set_against_rest(table, table.y, options.positive)
     else:
         dataset = Dataset(table, table.y, target_kind=target_kind)
-    dropped = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
+    if table.dropped:
+        dropped = f"; {table.dropped} rows with missing values left out"
+    else:
+        dropped = ""
     n, d = table.X.shape
     print(f"{describe_source(source)}: {n} rows x {d} features; {_describe_target(dataset)}{dropped}", file=out)
     for note in table.notes:
@@ -234,7 +241,10 @@ def _describe_target(dataset: Dataset) -> str:
     if dataset.target_kind == "none" or y is None:
         return "no target needed" if y is None else "the target is not used"
     if dataset.target_kind != "labels":
-        within = "" if groups is None or dataset.target_kind != "ranks" else f", {len(np.unique(groups))} groups"
+        if groups is None or dataset.target_kind != "ranks":
+            within = ""
+        else:
+            within = f", {len(np.unique(groups))} groups"
         return f"target from {y.min():.6g} to {y.max():.6g}, mean {y.mean():.6g}{within}"
     classes, counts = np.unique(dataset.labels, return_counts=True)
     shown = zip(classes[:SHOWN_CLASSES], counts[:SHOWN_CLASSES], strict=True)
@@ -261,9 +271,15 @@ def _check_classes(dataset: Dataset, name: object, out: TextIO | None) -> None:
             note = f"{len(classes)} numbers are treated as classes: for a quantity, use --variant epsilon-svr"
             print(f"  note        {note}", file=out)
         return
-    what = "fractions" if has_fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
+    if has_fractions:
+        what = "fractions"
+    else:
+        what = f"{len(classes)} labels in {len(dataset.labels)} rows"
     is_numeric = classes.dtype.kind in "iuf"
-    hint = "; for a numeric target, use a regression, such as --variant epsilon-svr" if is_numeric else ""
+    if is_numeric:
+        hint = "; for a numeric target, use a regression, such as --variant epsilon-svr"
+    else:
+        hint = ""
     raise DataError(
         f"{name}: the target contains {what}, which are not classes: train one against all others with --positive "
         f"LABEL, such as --positive {classes[0]}{hint}"
@@ -285,7 +301,8 @@ def _set_against_rest(table: EncodedTable, y: NDArray[Any], positive: str) -> Da
     is_positive = match_label(y, positive)
     if not is_positive.any():
         raise UnknownOptionError(f"no label {positive!r}; {describe_nearest(positive, map(str, np.unique(y)))}")
-    label, rest = y[is_positive][0], np.unique(y[~is_positive])
+    label = y[is_positive][0]
+    rest = np.unique(y[~is_positive])
     signs = np.where(is_positive, 1, -1)
     if len(rest) == 1:
         return Dataset(table, signs, np.array([rest[0], label], dtype=y.dtype))

@@ -70,7 +70,9 @@ class StoredFiles:
     @property
     def encoded_format(self) -> str:
         """The format of their encoding, which is "csv" for any table with named columns."""
-        return self.file_format if self.file_format in ("npy", "libsvm") else "csv"
+        if self.file_format in ("npy", "libsvm"):
+            return self.file_format
+        return "csv"
 
     def list_columns(self) -> list[str]:
         """List the columns by name, or by position from 0 in an array. Raises FileFormatError, MissingExtraError."""
@@ -108,7 +110,9 @@ class StoredFiles:
 
     def to_column_argument(self, name: str | None) -> Any:
         """Convert the name of a column to an argument of `open_rows`: a name, a position in an array, or a file."""
-        return int(name) if name is not None and self.file_format == "npy" and name.isdecimal() else name
+        if name is not None and self.file_format == "npy" and name.isdecimal():
+            return int(name)
+        return name
 
 
 def find_stored_files(source: DataSource, stream: bool) -> StoredFiles | None:
@@ -127,7 +131,9 @@ def describe_source(source: DataSource) -> str:
     """Describe the data source of a command, for messages."""
     if not isinstance(source, tuple):
         return str(source)
-    return source[0] if len(source) == 1 else f"{source[0]} and {len(source) - 1} more"
+    if len(source) == 1:
+        return source[0]
+    return f"{source[0]} and {len(source) - 1} more"
 
 
 def _must_open_as_rows(name: str) -> bool:
@@ -156,7 +162,10 @@ def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> 
     if not getattr(options, "stream", False) and source.entries <= LARGE_MAP:  # some commands have no --stream
         X = source.matrix().copy()  # a copy: the matrix may be a memory map
     else:
-        notes = (ON_DISK_NOTE, IN_BLOCKS_NOTE) if encoding.format == "csv" and encoding.columns else (ON_DISK_NOTE,)
+        if encoding.format == "csv" and encoding.columns:
+            notes = ON_DISK_NOTE, IN_BLOCKS_NOTE
+        else:
+            notes = (ON_DISK_NOTE,)
     table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
     if raw or not options.standardise:
         return table
@@ -186,7 +195,10 @@ def standardise_by(table: EncodedTable, mean: FloatArray, scale: FloatArray, nam
     X: Any = table.X
     if not isinstance(X, RowSource):
         return standardise_table(table, name)
-    notes = (*table.notes, SCALED_NOTE) if X.is_sparse and SCALED_NOTE not in table.notes else table.notes
+    if X.is_sparse and SCALED_NOTE not in table.notes:
+        notes = *table.notes, SCALED_NOTE
+    else:
+        notes = table.notes
     return replace(table, X=StandardisedRows(X, mean, scale), notes=notes)
 
 
@@ -234,7 +246,10 @@ def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[Sto
 
 def build_encoding(stored: StoredFiles, features: Sequence[str], target: str | None, has_text_labels: bool) -> Encoding:
     """Build the encoding of files with numeric columns only."""
-    target_column = None if target is None or _is_separate_file(target, stored) else target
+    if target is None or _is_separate_file(target, stored):
+        target_column = None
+    else:
+        target_column = target
     columns = tuple(map(Column, features))
     return Encoding(stored.encoded_format, target_column, columns, len(features), text_labels=has_text_labels)
 
@@ -268,7 +283,9 @@ def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: s
             f"{name}: the target {options.target!r} contains text, such as {y[0].item()!r}, but the variant "
             f"{options.variant} needs numbers; two-class machines accept labels"
         )
-    return as_integers(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
+    if y.dtype.kind == "f":
+        return as_integers(np.asarray(y, dtype=np.float64))
+    return y
 
 
 def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewRows]:
@@ -283,13 +300,15 @@ def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewR
         if sp.issparse(X):  # LIBSVM rows have as many columns as the largest index in these files
             X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
         y = None if source.target is None else source.target[block.rows]
-        y = as_integers(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
+        if y is not None and y.dtype.kind == "f":
+            y = as_integers(y.astype(np.float64))
         yield standardise_table(NewRows(X, y, encoding), stored.name)
 
 
 def _open_new_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     """Open LIBSVM rows with the features of a model. Raises DataError for an index that the model does not have."""
-    decoder, first = LibsvmRows(stored.paths), encoding.first_index
+    decoder = LibsvmRows(stored.paths)
+    first = encoding.first_index
     decoder.first_index = first
     source = DecodedRows(decoder, run_first_pass(decoder))  # sets `first_index` to 0 if the files have the index 0
     has_index_0 = decoder.first_index < first
@@ -308,7 +327,12 @@ def _open_new_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     encoding.check_names(names, stored.name)
     derived = next((column for column in encoding.columns if column != Column(column.name)), None)
     if derived is not None:
-        content = "a date" if derived.date else "a text" if derived.categories is not None else "missing values"
+        if derived.date:
+            content = "a date"
+        elif derived.categories is not None:
+            content = "a text"
+        else:
+            content = "missing values"
         raise DataError(
             f"{stored.name}: the model derives features from {content} in column {derived.name!r}, which works in "
             "memory only: leave --stream out, or predict one file at a time"

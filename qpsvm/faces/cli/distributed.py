@@ -123,7 +123,8 @@ def _open_arrays(stored: StoredFiles, features: list[str], others: tuple[str | N
     import dask
     import dask.array as arrays
 
-    read, blocks = dask.delayed(_read_rows, pure=True), []
+    read = dask.delayed(_read_rows, pure=True)
+    blocks = []
     for path in stored.paths:
         array = map_npy(path)
         step = max(1, BLOCK_NUMBERS // array.shape[1])
@@ -153,7 +154,8 @@ def _standardise(table: EncodedTable, name: str) -> EncodedTable:
         feature = table.names[int(np.argmin(is_finite))]
         raise DataError(f"{name}: feature {feature!r} has a value that is missing, infinite or too large")
     is_constant = (low == high) | (scale == 0.0)
-    mean, scale = np.where(is_constant, low, mean), np.where(is_constant, 1.0, scale)
+    mean = np.where(is_constant, low, mean)
+    scale = np.where(is_constant, 1.0, scale)
     return replace(table, X=(X - mean) / scale, encoding=replace(table.encoding, mean=mean, scale=scale))
 
 

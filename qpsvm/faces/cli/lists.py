@@ -69,7 +69,10 @@ def expand_lists(
             n_values = _count_names(option, values, is_last=j == name_lists[-1])
             n_files += len(values) - n_values
         for value in values[:n_values]:
-            parts = value.split(",") if option == CLASS_WEIGHT and _JOINED_WEIGHTS_PATTERN.match(value) else [value]
+            if option == CLASS_WEIGHT and _JOINED_WEIGHTS_PATTERN.match(value):
+                parts = value.split(",")
+            else:
+                parts = [value]
             expanded += [f"{option}={part}" for part in parts]
         expanded += values[n_values:]
     return expanded
@@ -83,7 +86,8 @@ def _group_arguments(
     n_positional = 0
     k = 0
     while k < len(args):
-        text, rest = args[k], args[k + 1 :]
+        text = args[k]
+        rest = args[k + 1 :]
         if text == "--":  # everything after it is positional
             groups.append([text, *rest])
             n_positional += len(rest)
@@ -109,7 +113,9 @@ def _count_names(option: str, values: Sequence[str], is_last: bool) -> int:
     for i, value in enumerate(values[1:], 1):
         if looks_like_file(value) and (option, value) != ("--na", "-"):
             return i
-    return len(values) - 1 if is_last and len(values) > 1 else len(values)
+    if is_last and len(values) > 1:
+        return len(values) - 1
+    return len(values)
 
 
 def _is_value(option: str, text: str) -> bool:

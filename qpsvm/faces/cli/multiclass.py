@@ -108,7 +108,9 @@ class MulticlassProblem:
     @property
     def active_rows(self) -> IntArray:
         """The samples of positive weight: (r,)."""
-        return np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
+        if self.weight is None:
+            return np.arange(self.n)
+        return np.flatnonzero(self.weight > 0.0)
 
     @property
     def kernel(self) -> Any:

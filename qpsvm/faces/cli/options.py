@@ -90,7 +90,8 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
 
 def add_variant(group: argparse._ArgumentGroup, is_required: bool = False) -> None:
     """Add the choice of the machine: a positional argument if `is_required`, else the option --variant."""
-    reader, names = make_word_reader(VARIANTS), ", ".join(VARIANTS)
+    reader = make_word_reader(VARIANTS)
+    names = ", ".join(VARIANTS)
     if is_required:
         group.add_argument("variant", type=reader, metavar="VARIANT", help=names)
     else:

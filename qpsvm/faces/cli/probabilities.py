@@ -85,7 +85,10 @@ def add_probabilities(
         n_machines = len(result.machines.results_)
         return model, f"  probability {n_machines} curves, each fitted to {N_FOLDS} folds that did not train"
     weights = dataset.table.weights
-    weights = np.ones(len(dataset.y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights is None:
+        weights = np.ones(len(dataset.y))
+    else:
+        weights = np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(weights > 0.0)
     is_positive = problem.samples.target[rows] > 0.0
     decisions, n_folds, n_optimal = _compute_held_out_decisions(dataset, rows, is_positive, result, solve_rows)
@@ -114,7 +117,8 @@ def _compute_held_out_decisions(
     result of all rows. Raises QPSVMError, KeyboardInterrupt.
     """
     n_folds = min(N_FOLDS, int(np.bincount(is_positive.astype(int)).min()))
-    decisions, n_optimal = np.zeros(len(rows)), 0
+    decisions = np.zeros(len(rows))
+    n_optimal = 0
     for k, (train, test) in enumerate(StratifiedKFold(n_folds).split(is_positive, is_positive), 1):
         try:
             fold = solve_rows(restrict_rows(dataset, rows[train]))

@@ -74,7 +74,10 @@ def _check_single_machine(dataset: Dataset, options: argparse.Namespace) -> None
     else:
         return
     labels = dataset.list_labels()[0]
-    fact = f"--variant {options.variant} has one per class" if is_all_in_one else f"there are {len(labels)} classes"
+    if is_all_in_one:
+        fact = f"--variant {options.variant} has one per class"
+    else:
+        fact = f"there are {len(labels)} classes"
     raise ParameterError(
         f"{reason}, but {fact}: train one class against all others with --positive LABEL, such as "
         f"--positive {labels[0]}{alternative}"

@@ -83,7 +83,10 @@ def apply_defaults(options: argparse.Namespace) -> None:
         owner = "kernel" if is_kernel_parameter else "variant"
         chosen = getattr(options, owner)
         if getattr(options, option) is None:
-            default = KERNEL_DEFAULTS[option] if is_kernel_parameter else registry.find_default(option)
+            if is_kernel_parameter:
+                default = KERNEL_DEFAULTS[option]
+            else:
+                default = registry.find_default(option)
             setattr(options, option, default)
         elif chosen not in list_option_owners(option):
             raise ParameterError(
@@ -120,7 +123,8 @@ def build_problem(
     X has shape (n, d). The targets y, the groups of a ranking and the weights have shape (n,), or are None.
     """
     kernel = build_kernel(options)
-    machine, arguments = VARIANTS[options.variant], collect_parameters(options)
+    machine = VARIANTS[options.variant]
+    arguments = collect_parameters(options)
     if machine._target_kind == "ranks":
         arguments["groups"] = groups
     if weights is not None:

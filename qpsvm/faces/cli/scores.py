@@ -27,8 +27,13 @@ def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | 
     if dataset.target_kind == "none":
         scores = {"share outside": float((predicted < 0).mean())}
         labels = choose_true_labels(dataset)
-        return scores if labels is None else {**scores, **score_predictions("labels", predicted, labels)}
-    target = dataset.labels if dataset.target_kind == "labels" else np.asarray(dataset.y, dtype=float)
+        if labels is None:
+            return scores
+        return {**scores, **score_predictions("labels", predicted, labels)}
+    if dataset.target_kind == "labels":
+        target = dataset.labels
+    else:
+        target = np.asarray(dataset.y, dtype=float)
     return score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
 
@@ -41,7 +46,8 @@ def score_predictions(
         n_ordered, n_pairs = count_ordered_pairs(target, predicted, groups)
         return {"pairs in order": n_ordered / n_pairs} if n_pairs else {}
     if target_kind != "numbers":  # labels
-        is_correct, labels = predicted == target, np.unique(target)
+        is_correct = predicted == target
+        labels = np.unique(target)
         scores = {"accuracy": float(is_correct.mean())}
         if len(labels) > 1 and np.isin(predicted, labels).all():
             scores["balanced accuracy"] = float(np.mean([is_correct[target == label].mean() for label in labels]))
@@ -51,7 +57,10 @@ def score_predictions(
         loss = float(np.maximum(quantile * residual, (quantile - 1.0) * residual).mean())
         return {"mean pinball loss": loss, "share below": float((residual < 0).mean())}
     total_squares = float(np.square(target - target.mean()).sum())
-    scores = {"R²": 1.0 - float(np.square(residual).sum()) / total_squares} if total_squares > 0.0 else {}
+    if total_squares > 0.0:
+        scores = {"R²": 1.0 - float(np.square(residual).sum()) / total_squares}
+    else:
+        scores = {}
     return {**scores, "mean absolute error": float(np.abs(residual).mean())}
 
 
@@ -71,13 +80,18 @@ def describe_predictions(
 ) -> str:  # fmt: skip
     """Describe predictions (n,), with scores if the target (n,) is known; "" without one, except novelty detection."""
     if target_kind == "none":
-        accuracy = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
+        if target is None:
+            accuracy = ""
+        else:
+            accuracy = f", accuracy {(predicted == target).mean():.4f}"
         return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{accuracy}"
     if target is None:
         return ""
     if target_kind == "ranks":
         n_ordered, n_pairs = count_ordered_pairs(target.astype(float), predicted, groups)
-        return f"{n_ordered} of {n_pairs} pairs in order ({n_ordered / n_pairs:.4f})" if n_pairs else NO_PAIR
+        if n_pairs:
+            return f"{n_ordered} of {n_pairs} pairs in order ({n_ordered / n_pairs:.4f})"
+        return NO_PAIR
     if target_kind == "numbers":
         scores = score_predictions(target_kind, predicted, target.astype(float), quantile=quantile)
         return format_scores(scores).replace("share below", "share of targets below the prediction")
@@ -85,8 +99,13 @@ def describe_predictions(
     text = f"accuracy {scores['accuracy']:.4f}"
     if "balanced accuracy" in scores:
         text += f" (balanced {scores['balanced accuracy']:.4f})"
-    constant = find_constant_prediction(predicted) if len(np.unique(target)) > 1 else None
-    return text if constant is None else f"{text}; every row is predicted {constant}"
+    if len(np.unique(target)) > 1:
+        constant = find_constant_prediction(predicted)
+    else:
+        constant = None
+    if constant is None:
+        return text
+    return f"{text}; every row is predicted {constant}"
 
 
 def describe_training_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None) -> str:
@@ -97,7 +116,9 @@ def describe_training_scores(dataset: Dataset, predicted: NDArray[Any], quantile
 
 def find_constant_prediction(predicted: NDArray[Any]) -> Any:
     """Return the common value of all predictions (n,); None if they differ."""
-    return predicted[0] if len(predicted) and (predicted == predicted[0]).all() else None
+    if len(predicted) and (predicted == predicted[0]).all():
+        return predicted[0]
+    return None
 
 
 def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
@@ -113,7 +134,10 @@ def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
 def format_block(heading: str, text: str, dataset: Dataset, predicted: NDArray[Any]) -> str:
     """Format the text of scores as lines below a summary, with the confusion matrix if there are true labels."""
     true = choose_true_labels(dataset)
-    lines = [] if true is None else format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
+    if true is None:
+        lines = []
+    else:
+        lines = format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
     return "\n".join([f"  {heading:<{INDENT - 2}}{text}", *(f"{' ' * INDENT}{line}" for line in lines)])
 
 
@@ -151,7 +175,10 @@ def find_warnings(dataset: Dataset, predicted: NDArray[Any], scores: dict[str, f
     if dataset.target_kind == "labels":
         return find_label_hints(dataset.labels, predicted, is_weighted)
     constant = find_constant_prediction(predicted) if len(predicted) > 1 else None
-    hints = [] if constant is None else [Hint("labels", f"every row is predicted {constant}")]
+    if constant is None:
+        hints = []
+    else:
+        hints = [Hint("labels", f"every row is predicted {constant}")]
     if scores.get("R²", 1.0) < 0.0:
         hints.append(Hint("worse", "R² is below 0: the mean of these rows predicts them better"))
     return hints

@@ -36,7 +36,9 @@ def _find_interpreter() -> str:
 
 def _quote(words: list[str]) -> str:
     """Quote words as one line for the shell."""
-    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+    if os.name == "nt":
+        return subprocess.list2cmdline(words)
+    return shlex.join(words)
 
 
 def _is_same_interpreter(one: Path, other: Path) -> bool:

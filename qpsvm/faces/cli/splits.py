@@ -34,7 +34,10 @@ def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:
     if groups is not None:
         splitter = GroupShuffleSplit(**settings)
     else:
-        splitter = ShuffleSplit(**settings) if labels is None else StratifiedShuffleSplit(**settings)
+        if labels is None:
+            splitter = ShuffleSplit(**settings)
+        else:
+            splitter = StratifiedShuffleSplit(**settings)
     try:
         train, test = next(splitter.split(rows, labels, groups))
     except ValueError as error:
@@ -83,7 +86,10 @@ def restrict_rows(dataset: Dataset, rows: IntArray) -> Dataset:
 def _list_active_rows(dataset: Dataset) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
     """Return the rows of positive weight, with their labels if they are classes, and the groups of a ranking."""
     weights = dataset.table.weights
-    rows = np.arange(dataset.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    if weights is None:
+        rows = np.arange(dataset.table.X.shape[0])
+    else:
+        rows = np.flatnonzero(weights > 0)
     labels = dataset.labels[rows] if dataset.target_kind == "labels" else None
     groups = dataset.table.groups if dataset.target_kind == "ranks" else None
     return rows, labels, None if groups is None else groups[rows]

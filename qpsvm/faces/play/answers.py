@@ -140,7 +140,10 @@ def _find_version() -> str:
 def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> dict[str, Any]:
     """Answer "solve": solve the problem, or certify the user's α."""
     alpha = request.alpha
-    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if alpha is None else problem.at(alpha, TOL)
+    if alpha is None:
+        result = solve(problem, tol=TOL, check=False, time_limit=SECONDS)
+    else:
+        result = problem.at(alpha, TOL)
     if result.error is not None:
         raise result.error
     norm = compute_norm(problem, result)
@@ -215,7 +218,8 @@ def _summarise(problem: Problem, result: SVMResult, norm: float) -> dict[str, An
 
 def _compute_balance(state: PageState, alpha: FloatArray) -> float:
     """Evaluate the machine's `balance` at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
-    learnt, n = MACHINES[state.machine].learnt, len(state.points)
+    learnt = MACHINES[state.machine].learnt
+    n = len(state.points)
     if learnt == "labels":
         return float(state.labels @ alpha)
     return float(alpha[:n].sum() - alpha[n:].sum())
@@ -225,7 +229,10 @@ def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
     """Measure the largest change from α (n,) to the certified α, in units of C, or without bounds of the largest α."""
     upper = result.upper
     change = float(np.abs(result.alpha - alpha).max())
-    size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs([alpha, result.alpha]).max())
+    if np.isfinite(upper).all():
+        size = float(upper.max())
+    else:
+        size = float(np.abs([alpha, result.alpha]).max())
     return change / size if size > 0.0 else change
 
 
@@ -239,7 +246,9 @@ def compute_norm(problem: Problem, result: SVMResult) -> float:
             norm = float(np.linalg.norm(result.w))
             return 0.0 if norm <= rounding * terms else norm
         square = coefficients @ (K @ coefficients)
-        return 0.0 if np.isfinite(square) and square <= rounding * terms**2 else float(np.sqrt(square))
+        if np.isfinite(square) and square <= rounding * terms**2:
+            return 0.0
+        return float(np.sqrt(square))
 
 
 def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
@@ -248,7 +257,10 @@ def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine
     Returns its corners, with α as a share of its bound, and the smallest share that is drawn.
     """
     sides = machine.learnt == "numbers"
-    points = _build_two_sided_path(result, find_half_width(problem, result)) if sides else _build_one_sided_path(result)
+    if sides:
+        points = _build_two_sided_path(result, find_half_width(problem, result))
+    else:
+        points = _build_one_sided_path(result)
     return {
         "low": -1.0 if sides else 0.0,
         "path": [[share, at if isinstance(at, str) else to_json_number(at)] for share, at in points],
@@ -266,12 +278,14 @@ def _build_one_sided_path(result: SVMResult) -> list[Point]:
 
 def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
     """Build the path of β, from residuals below the tube of half width ε to those above it."""
-    n, full = len(result.kind), compute_full_size(result)
+    n = len(result.kind)
+    full = compute_full_size(result)
     below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
     if not np.isfinite(above):
         drop = float(result.curvature.max()) * full
         return [(-1.0, -epsilon - drop), (0.0, -epsilon), (0.0, epsilon), (1.0, epsilon + drop)]
-    down, up = -below / full, above / full
+    down = -below / full
+    up = above / full
     return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
 
 
@@ -308,7 +322,10 @@ def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] |
         )
         return text, "machine", {"machine": "c"}
     if isinstance(error, MarginNotFoundError):
-        known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
+        if error.separable:
+            known = "can be separated, but by a margin"
+        else:
+            known = "may be separated, but only by a margin"
         text = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
         return text, "machine", {"machine": "c"}
     if isinstance(error, InfeasibleNuError):

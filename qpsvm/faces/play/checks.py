@@ -47,7 +47,10 @@ def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[s
     names = list(known)
     for key in value:
         if not isinstance(key, str) or key not in names:
-            near = describe_nearest(key, names) if isinstance(key, str) else "keys are text"
+            if isinstance(key, str):
+                near = describe_nearest(key, names)
+            else:
+                near = "keys are text"
             raise RequestError(f"{field} has no key {describe_value(key)}; {near}", field)
     for key in required:
         if key not in value:

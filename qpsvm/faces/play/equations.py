@@ -22,7 +22,10 @@ CACHE_SIZE = 64
 
 def measure_equations(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
     """Measure both sides of each equation, by tag, at a result or at an α (n,), feasible or not."""
-    derivation = derive(problem, result) if alpha is None else derive(problem, alpha=alpha)
+    if alpha is None:
+        derivation = derive(problem, result)
+    else:
+        derivation = derive(problem, alpha=alpha)
     return {"headline": derivation.headline, "trusted": derivation.trusted, "steps": derivation.sides()}
 
 

@@ -109,14 +109,18 @@ def _choose_values(path: ExactPath) -> FloatArray:
     """Choose the values of the parameter at which curves are drawn, in order: (c,)."""
     low, high = path.low, path.reached
     space_evenly = np.geomspace if PARAMETERS[path.parameter].scale == "log" else np.linspace
-    breakpoints = path.breakpoints if len(path.breakpoints) <= MAX_BREAKPOINTS else path.breakpoints[[0, -1]]
+    if len(path.breakpoints) <= MAX_BREAKPOINTS:
+        breakpoints = path.breakpoints
+    else:
+        breakpoints = path.breakpoints[[0, -1]]
     values = np.unique(np.concatenate([space_evenly(low, high, DRAWN_VALUES), breakpoints]))
     return np.asarray(values[(values >= low) & (values <= high)])
 
 
 def _compute_alpha_fractions(path: ExactPath, values: FloatArray) -> FloatArray:
     """Return α, or α⁺ − α⁻ for a regression, as a fraction of the largest bound at each value: (c, n)."""
-    fractions, n = [], path.problem.n
+    fractions = []
+    n = path.problem.n
     for value in values.tolist():
         fraction = path.alpha(value) / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
         fractions.append(fraction if len(fraction) == n else fraction[:n] - fraction[n:])

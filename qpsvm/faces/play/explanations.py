@@ -64,7 +64,8 @@ def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
     other = moves.find_partner(row, direction)
     if other is None:
         return ""
-    symbol, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
+    symbol = _name_multiplier(row, n, len(result.alpha))
+    verb = {1: "raise", -1: "lower"}
     text = f" To increase the dual value, {verb[direction]} its {symbol}"
     if other == row:
         return f"{text}."
@@ -76,7 +77,11 @@ def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
 
 def _name_multiplier(row: int, n: int, m: int) -> str:
     """Return the symbol of the dual variable `row` of m, for n samples: α, or α⁺ or α⁻ for a regression."""
-    return "α" if m == n else "α⁺" if row < n else "α⁻"
+    if m == n:
+        return "α"
+    if row < n:
+        return "α⁺"
+    return "α⁻"
 
 
 def describe_move(move: Move, n: int, m: int) -> str:
@@ -96,9 +101,14 @@ def describe_move(move: Move, n: int, m: int) -> str:
 def _explain_two_class(
     result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
-    bound, level, bounded = machine.bound, machine.level, np.isfinite(result.upper[i])
+    bound = machine.bound
+    level = machine.level
+    bounded = np.isfinite(result.upper[i])
     kind = result.kind[i]
-    both, plus_slack = ("both products are 0", " + ξ") if bounded else ("α (y f − 1) is 0", "")
+    if bounded:
+        both, plus_slack = "both products are 0", " + ξ"
+    else:
+        both, plus_slack = "α (y f − 1) is 0", ""
     if slack_product > threshold and not bounded:
         return f"y f < {level}, and a hard margin allows no slack."
     if slack_product > threshold:
@@ -149,9 +159,13 @@ def _explain_regression(
 ) -> str:
     n = len(result.kind)
     assert result.target is not None
-    beta, residual = result.coef[i], result.target[i] - result.yf[i]
+    beta = result.coef[i]
+    residual = result.target[i] - result.yf[i]
     above = residual > 0.0
-    side, symbol, direction, edge = ("above", "α⁺", "up", "ε") if above else ("below", "α⁻", "down", "−ε")
+    if above:
+        side, symbol, direction, edge = "above", "α⁺", "up", "ε"
+    else:
+        side, symbol, direction, edge = "below", "α⁻", "down", "−ε"
     upper = result.upper[i] if above else result.upper[n + i]
     words = _TUBE if machine.tube else _NO_TUBE
     bounded = np.isfinite(upper)
@@ -167,7 +181,10 @@ def _explain_regression(
     if kind == 1:
         place = words["free residual"].format(edge=edge)
         return f"{place}: both products are 0. Its coefficient is β = {_format_signed(beta)}."
-    strength = "with the largest multiplier allowed" if bounded else "in proportion to its distance"
+    if bounded:
+        strength = "with the largest multiplier allowed"
+    else:
+        strength = "in proportion to its distance"
     return f"{symbol} = {bound}, and it lies {side} {words['curve']}: it pulls f {direction} {strength}."
 
 
@@ -179,7 +196,9 @@ def _format_signed(value: float) -> str:
 def _name_bound(machine: PageMachine, above: bool) -> str:
     """Name the bound of α⁺ or α⁻ in the machine's notation."""
     texts = {key: text for key, text, _ in machine.letters}
-    return texts.get("upper", "C") if above else texts.get("lower", f"−{machine.bound}").removeprefix("−")
+    if above:
+        return texts.get("upper", "C")
+    return texts.get("lower", f"−{machine.bound}").removeprefix("−")
 
 
 def _explain_novelty(
@@ -204,7 +223,10 @@ def _explain_novelty(
 def describe_result(result: SVMResult, machine: PageMachine, norm: float) -> str:
     """Describe the meaning of a solved result; `norm` is ‖w‖."""
     if result.status is not Status.OPTIMAL:
-        gap = f" The certified gap is {_format_gap_percent(result)}." if np.isfinite(result.gap) else ""
+        if np.isfinite(result.gap):
+            gap = f" The certified gap is {_format_gap_percent(result)}."
+        else:
+            gap = ""
         return f"{result.status.sentence}{gap}"
     within = max(result.gap, 2.0 * UNIT)  # at least one rounding error of the objective
     point = {"labels": "(w, b)", "numbers": "(w, b)", "none": "(w, ρ)"}[machine.learnt]
@@ -247,7 +269,9 @@ def _describe_regression(result: SVMResult, machine: PageMachine, norm: float) -
 def _describe_novelty(result: SVMResult, machine: PageMachine, norm: float) -> str:
     del machine
     if "radius" in result.extras:
-        return "The ball is one point: every sample has slack, or all are equal." if result.radius == 0.0 else ""
+        if result.radius == 0.0:
+            return "The ball is one point: every sample has slack, or all are equal."
+        return ""
     if norm == 0.0:
         return "The origin is a mixture of the samples, so w = 0: lower ν, or choose the RBF kernel."
     low, high = result.intervals.get("rho", (0.0, 0.0))
@@ -270,7 +294,10 @@ def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: boo
     this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     n, m = len(result.kind), len(result.alpha)
-    advice = "" if move is None else f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
+    if move is None:
+        advice = ""
+    else:
+        advice = f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
     return (
         f"The gap is {_format_gap_percent(result)}: the objective at {this} is within this distance of the optimum. "
         f"Sample {int(np.argmax(terms))} has the largest share of the gap.{advice}"
@@ -278,7 +305,9 @@ def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: boo
 
 
 def _format_gap_percent(result: SVMResult) -> str:
-    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else format_gap(result.gap)
+    if result.gap >= 1e-4:
+        return f"{100 * result.gap:.3g} %"
+    return format_gap(result.gap)
 
 
 def format_gap(gap: float) -> str:

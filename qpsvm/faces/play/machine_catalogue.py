@@ -130,7 +130,9 @@ class PageMachine:
 
     def select_notation(self, values: Mapping[str, Any]) -> PageMachine:
         """Return the notation for these parameters: that of the squared loss if it is chosen."""
-        return self.squared if self.squared is not None and values.get("loss") == "squared" else self
+        if self.squared is not None and values.get("loss") == "squared":
+            return self.squared
+        return self
 
     def build_arguments(self, points: FloatArray, labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Return X, and the target (n,) if the machine has one, for points (n, d) with labels (n,)."""

@@ -82,16 +82,23 @@ class MoveFinder:
         if not len(partners):
             return None
         partner = int(partners[np.argmin(sign * self.gain_rate[partners])])
-        return partner if sign * (self.gain_rate[row] - self.gain_rate[partner]) > 0.0 else None
+        if sign * (self.gain_rate[row] - self.gain_rate[partner]) > 0.0:
+            return partner
+        return None
 
     def find_best(self) -> Move | None:
         """Find the best of the moves of single rows, or of the most violating pairs of all groups.
 
         None if no gain exceeds its rounding error.
         """
-        moves = self._list_pair_moves() if self.has_equalities else self._list_single_moves()
+        if self.has_equalities:
+            moves = self._list_pair_moves()
+        else:
+            moves = self._list_single_moves()
         move = max(moves, key=lambda move: move.gain, default=None)
-        return move if move is not None and move.gain > MIN_RELATIVE_GAIN * self.objective_size else None
+        if move is not None and move.gain > MIN_RELATIVE_GAIN * self.objective_size:
+            return move
+        return None
 
     def _list_single_moves(self) -> list[Move]:
         """List the moves of each α_k along its own gradient."""
@@ -106,7 +113,8 @@ class MoveFinder:
 
     def _find_pair_move(self, group: int) -> Move | None:
         """Find the move of the most violating pair of a group; None if no pair increases D."""
-        in_group, v = self.group == group, self.gain_rate
+        in_group = self.group == group
+        v = self.gain_rate
         up = np.flatnonzero(in_group & self._mark_movable(self.coefficients))
         down = np.flatnonzero(in_group & self._mark_movable(-self.coefficients))
         if not (len(up) and len(down)):
@@ -123,7 +131,8 @@ class MoveFinder:
     def _build_move(self, rows: tuple[int, ...], direction: tuple[float, ...]) -> Move:
         """Build the move (MOVE.2), limited by the bounds; if D is unbounded, the step is as long as the largest α."""
         k, d = np.array(rows), np.array(direction)
-        curvature, slope = float(d @ self.P.block(k, k) @ d), float(d @ self.gradient[k])
+        curvature = float(d @ self.P.block(k, k) @ d)
+        slope = float(d @ self.gradient[k])
         bound_slack = np.where(d > 0.0, self.upper[k] - self.alpha[k], self.alpha[k] - self.lower[k])
         step = float((bound_slack / np.abs(d)).min())
         if curvature > 0.0:

@@ -34,13 +34,18 @@ def guard_app(app: App, port: int) -> App:
                 message = {**message, "headers": [*message.get("headers", []), *added_headers]}
             await send(message)
 
-        kind, responder, refusal = scope["type"], app, ""
+        kind = scope["type"]
+        responder = app
+        refusal = ""
         if kind in ("http", "websocket"):
             headers = Headers(scope=scope)
             refusal = explain_refusal(kind, {name: headers.getlist(name) for name in headers}, port)
         if refusal:
             is_page = kind == "http"
-            responder = PlainTextResponse(f"{refusal}\n", 403) if is_page else WebSocketClose(POLICY_VIOLATION, refusal)
+            if is_page:
+                responder = PlainTextResponse(f"{refusal}\n", 403)
+            else:
+                responder = WebSocketClose(POLICY_VIOLATION, refusal)
         await responder(scope, receive, send_with_headers)
 
     return answer

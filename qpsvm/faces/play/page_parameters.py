@@ -37,7 +37,9 @@ class PageParameter:
         if self.choices is not None:
             return as_choice(value, place, self.choices)
         low, high = self.accepted
-        return as_integer(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
+        if self.step == 1:
+            return as_integer(value, place, int(low), int(high))
+        return as_number(value, place, low, high)
 
     def to_json(self) -> dict[str, Any]:
         """Return the parameter for the page."""

@@ -55,7 +55,8 @@ def build_boundary(request: PageRequest, state: PageState, result: SVMResult) ->
 
 def _build_curve(state: PageState, problem: Problem, result: SVMResult, box: Box) -> dict[str, Any]:
     """Build f along the horizontal axis, the other features at their medians, with the half width of the tube."""
-    curve, epsilon = to_json_list(_evaluate_on_axis(state, result, box)), find_half_width(problem, result)
+    curve = to_json_list(_evaluate_on_axis(state, result, box))
+    epsilon = find_half_width(problem, result)
     return {"f": None, "levels": [], "curve": curve, "epsilon": epsilon, **_build_empty_geometry("")}
 
 
@@ -79,7 +80,8 @@ def build_proof_plane(
     request: PageRequest, state: PageState, problem: Problem, error: NotSeparableError
 ) -> dict[str, Any]:
     """Build the hulls of two classes that are not separable, and their common point."""
-    box, why = request.box or compute_box(state), explain_missing_hulls(state, problem)
+    box = request.box or compute_box(state)
+    why = explain_missing_hulls(state, problem)
     plane = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_build_empty_geometry(why)}
     if not why:
         plane["hulls"] = _hulls_to_json(_compute_hulls(state, np.ones(len(state.labels))), None)
@@ -93,7 +95,8 @@ def compute_box(state: PageState) -> Box:
     if not len(points):
         return -DEFAULT_HALF_WIDTH, DEFAULT_HALF_WIDTH, -DEFAULT_HALF_WIDTH, DEFAULT_HALF_WIDTH
     low, high = points.min(axis=0), points.max(axis=0)
-    middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + PADDING) or DEFAULT_HALF_WIDTH
+    middle = (low + high) / 2
+    half = float((high - low).max()) * (0.5 + PADDING) or DEFAULT_HALF_WIDTH
     x, y = (float(m) for m in middle)
     return x - half, x + half, y - half, y + half
 
@@ -140,7 +143,8 @@ def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[
     full = _compute_hulls(state, np.ones(len(state.labels)))
     if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
         return {**_build_empty_geometry("No closest points: every α is 0."), "hulls": _hulls_to_json(full, None)}
-    closest, axes = find_closest_points(problem, result), list(state.axes)
+    closest = find_closest_points(problem, result)
+    axes = list(state.axes)
     reduced = full if closest.is_unreduced else _compute_hulls(state, closest.caps)
     return {
         "hulls": _hulls_to_json(full, reduced), "cap": float(closest.caps.max()),

@@ -23,7 +23,8 @@ MAX_PRIMAL_SAMPLES = 120
 
 def describe_qp(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
     """Describe the dual of a problem, with the values of its rows at the result's α."""
-    qp, machine = problem.qp("dual"), MACHINES[state.machine].select_notation(state.parameters)
+    qp = problem.qp("dual")
+    machine = MACHINES[state.machine].select_notation(state.parameters)
     is_small = qp.n <= MAX_VARIABLES
     P = qp.P.dense()
     lower, upper = qp.bounds

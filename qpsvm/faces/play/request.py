@@ -149,7 +149,9 @@ def read_request(message: Any) -> PageRequest:
 def read_id(message: Any) -> int | None:
     """Return the id of a message that may be invalid otherwise; None if it has none."""
     try:
-        return as_integer(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
+        if isinstance(message, Mapping):
+            return as_integer(message["id"], "id", -LARGEST_ID, LARGEST_ID)
+        return None
     except (KeyError, RequestError):
         return None
 
@@ -176,7 +178,9 @@ def read_state(value: Any) -> PageState:
 
 def _normalise_label(label: Any) -> Any:
     """Convert 1.0, which JSON may have for 1, to an integer."""
-    return int(label) if isinstance(label, float) and label.is_integer() else label
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    return label
 
 
 def _list_kernel_keys() -> list[str]:
@@ -256,7 +260,10 @@ def write_program(state: PageState, tol: float, seconds: float) -> str:
     X, *target = machine.build_arguments(state.points, state.labels)
     rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in X.tolist())
     name = "t" if machine.learnt == "numbers" else "y"
-    targets = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
+    if target:
+        targets = [float(value) if name == "t" else int(value) for value in target[0]]
+    else:
+        targets = []
     samples = f"X, {name}" if target else "X"
     target_line = f"{name} = np.array({targets!r})\n" if target else ""
     return f"""import numpy as np

@@ -27,7 +27,10 @@ def build_sample_table(result: SVMResult, machine: PageMachine, moves: MoveFinde
         slack = compute_gap_term(alpha, xi, result.upper, result.curvature)
         products = (alpha * np.maximum(result.yf - result.margin, 0.0), slack)
     margin_product, slack_product = (_sum_by_sample(part, result) for part in products)
-    own = _build_two_sided_columns(result) if machine.learnt == "numbers" else _build_one_sided_columns(result)
+    if machine.learnt == "numbers":
+        own = _build_two_sided_columns(result)
+    else:
+        own = _build_one_sided_columns(result)
     return own | {
         "kind": [int(kind) for kind in result.kind], "gap": to_json_list(result.kkt["residual"]),
         "margin_product": to_json_list(margin_product), "slack_product": to_json_list(slack_product),
@@ -54,9 +57,12 @@ def _build_one_sided_columns(result: SVMResult) -> dict[str, Any]:
 
 def _build_two_sided_columns(result: SVMResult) -> dict[str, Any]:
     """Build the columns of a regression: β = α⁺ − α⁻ in place of α, and t − f in place of y f."""
-    n, target = len(result.kind), result.target
+    n = len(result.kind)
+    target = result.target
     assert target is not None
-    beta, f, upper = result.coef, result.yf[:n], result.upper
+    beta = result.coef
+    f = result.yf[:n]
+    upper = result.upper
     shares = _compute_shares(result)
     return {
         "alpha": to_json_list(beta),
@@ -76,7 +82,10 @@ def _build_two_sided_columns(result: SVMResult) -> dict[str, Any]:
 def compute_full_size(result: SVMResult) -> float:
     """Return the α that is drawn at full size: the largest bound; without bounds, the largest α."""
     bounded = result.upper[np.isfinite(result.upper)]
-    size = bounded.max(initial=0.0) if len(bounded) else np.abs(result.alpha).max(initial=0.0)
+    if len(bounded):
+        size = bounded.max(initial=0.0)
+    else:
+        size = np.abs(result.alpha).max(initial=0.0)
     return float(size) or 1.0
 
 

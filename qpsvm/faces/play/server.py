@@ -73,7 +73,8 @@ def build_application(start: Start, port: int) -> App:
 async def answer_messages(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
     """Receive and answer the messages of one page until it disconnects."""
     await connection.accept()
-    waiting, arrived = MessageQueue(), asyncio.Event()
+    waiting = MessageQueue()
+    arrived = asyncio.Event()
     answering = asyncio.create_task(_answer_queue(connection, start, workers, waiting, arrived))
     try:
         while True:
@@ -138,7 +139,10 @@ def open_socket(port: int) -> socket.socket:
         bound.listen()
     except OSError as error:
         bound.close()
-        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror or error}"
+        if error.errno == errno.EADDRINUSE:
+            why = "is in use"
+        else:
+            why = f"cannot be used: {error.strerror or error}"
         raise ParameterError(f"port {port} {why}; choose another with --port, or a free one with --port 0") from None
     return bound
 

@@ -35,7 +35,8 @@ def run_solver(problem: Problem, name: str) -> dict[str, Any]:
     if best.error is not None:
         raise best.error
     points: list[dict[str, Any]] = []
-    clock, note = Clock(RUN_SECONDS), f"Ended here, after {MAX_RUN_ITERATIONS} iterations."
+    clock = Clock(RUN_SECONDS)
+    note = f"Ended here, after {MAX_RUN_ITERATIONS} iterations."
     limited = backends.get(name).abilities.supports("time_limit")
     # 1, 2, 3, …, then further apart, up to `MAX_RUN_ITERATIONS`: about `RUN_POINTS`, since the first ones are rounded
     for k in map(int, np.unique(np.round(np.geomspace(1, MAX_RUN_ITERATIONS, RUN_POINTS + 8)))):

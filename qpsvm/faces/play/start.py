@@ -123,7 +123,10 @@ def build_start(problem: Problem) -> Start:
     machine = next((name for name, choice in MACHINES.items() if type(problem) is choice.kind), None)
     kernel = next((name for name, choice in KERNELS.items() if type(problem.kernel) is choice.kind), None)
     if machine is None or kernel is None:
-        missing = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
+        if machine is None:
+            missing = f"the machine {type(problem).__name__}"
+        else:
+            missing = f"the kernel {problem.kernel}"
         known = [choice.kind.__name__ for choice in (MACHINES if machine is None else KERNELS).values()]
         raise UnsupportedError(f"the page does not have {missing}; it has {', '.join(known)}")
     learnt = MACHINES[machine].learnt
@@ -158,7 +161,8 @@ def _check_page_limits(problem: Problem, learnt: str) -> None:
 
 def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, Any]:
     """Return the state of a problem as data for JSON, given the page's names of its machine and its kernel."""
-    learnt, d = MACHINES[machine].learnt, problem.X.shape[1]
+    learnt = MACHINES[machine].learnt
+    d = problem.X.shape[1]
     kernel_parameters = {each.name: getattr(problem.kernel, each.name) for each in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
         kernel_parameters["psd"] = problem.psd

@@ -79,7 +79,10 @@ class Playground(Widget):
                 f"qpsvm.Playground needs the package {_missing_package!r}, which is not installed; run: "
                 f"{describe_install('play')}"
             )
-        self._start = choose_default_start() if problem is None else build_start(problem)
+        if problem is None:
+            self._start = choose_default_start()
+        else:
+            self._start = build_start(problem)
         named = None if problem is None else problem.samples.classes
         self._labels = (-1, 1) if named is None else named
         super().__init__(state=self._start.state.to_json())

@@ -76,15 +76,24 @@ def find_group(problem: Problem) -> str:
     if isinstance(problem, AllInOneProblem):
         return "several"
     if problem._target_kind == "labels":
-        return "curved" if problem._dual_structure.has_curvature else "hinge" if problem._hyperparameters else "hard"
+        if problem._dual_structure.has_curvature:
+            return "curved"
+        if problem._hyperparameters:
+            return "hinge"
+        return "hard"
     if problem._target_kind == "numbers":
         return "quantile" if isinstance(problem, QuantileSVR) else "tube"
-    return "ranking" if problem._target_kind == "ranks" else "ball" if isinstance(problem, SVDD) else "plane"
+    if problem._target_kind == "ranks":
+        return "ranking"
+    if isinstance(problem, SVDD):
+        return "ball"
+    return "plane"
 
 
 def accepts(name: str, problem: Problem) -> bool:
     """Return whether the picture of this name supports a problem and its result without further arguments."""
-    d, kernel = int(problem.X.shape[1]), problem.kernel
+    d = int(problem.X.shape[1])
+    kernel = problem.kernel
     if name == "hulls" and not (isinstance(kernel, Linear) and d == 2 and problem.intercept == "free"):
         return False
     if name in MAX_FEATURES and (isinstance(kernel, Precomputed) or d > MAX_FEATURES[name]):

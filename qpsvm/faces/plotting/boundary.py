@@ -106,7 +106,8 @@ def boundary(
 def _draw_all_in_one(problem: AllInOneProblem, result: SVMResult, **arguments: Any) -> Axes:
     """Draw the regions of several classes; the arguments are those of `regions`."""
     rows = problem.active_rows
-    X, y = problem.X[rows], problem.classes[problem.class_index[rows]]
+    X = problem.X[rows]
+    y = problem.classes[problem.class_index[rows]]
     title = "\n".join(filter(None, describe_run(problem, result)))
     return regions(result, X, y, support=np.isin(rows, result.support), title=title, **arguments)
 
@@ -124,11 +125,10 @@ def _draw_two_class(
     view = build_view("boundary", problem, features, names)
     ax = make_axes(ax, view.figure_size)
     levels = np.unique([-result.rho, 0.0, result.rho])
-    lines = (
-        _draw_boundaries(ax, result, view, resolution, levels)
-        if view.is_plane
-        else _draw_curve(ax, result, view, levels)
-    )
+    if view.is_plane:
+        lines = _draw_boundaries(ax, result, view, resolution, levels)
+    else:
+        lines = _draw_curve(ax, result, view, levels)
     points = view.points
     if not view.is_plane:
         points = np.column_stack([points, (problem.y * result.yf)[problem.active_rows]])
@@ -171,7 +171,10 @@ def _draw_curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> 
     for level in levels:
         ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)
     set_labels(ax, view.names[0], "decision function f(x)")
-    margins = [make_line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")] if len(levels) > 1 else []
+    if len(levels) > 1:
+        margins = [make_line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")]
+    else:
+        margins = []
     return [*curve, make_line_proxy(BLACK, "-", "f = 0"), *margins]
 
 
@@ -220,14 +223,19 @@ def novelty(
     """
     check_picture("novelty", problem, result)
     view = build_view("novelty", problem, features, names)
-    points, kind, plane = view.points, result.kind[problem.active_rows], view.is_plane
+    points = view.points
+    kind = result.kind[problem.active_rows]
+    plane = view.is_plane
     is_ball = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
     shows_ball = plane and is_ball and bool(np.isfinite(result.radius))
     if shows_ball:  # make the whole ball visible
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])
         view = replace(view, points=np.vstack([points, corners[:, list(view.columns)]]))
     ax = make_axes(ax, view.figure_size)
-    lines = _draw_contours(ax, result, view, resolution) if plane else _draw_curve(ax, result, view, np.zeros(1))
+    if plane:
+        lines = _draw_contours(ax, result, view, resolution)
+    else:
+        lines = _draw_curve(ax, result, view, np.zeros(1))
     if not plane:
         shade_sides(ax)
         points = np.column_stack([points, result.yf[problem.active_rows]])
@@ -326,7 +334,8 @@ def _compute_bin_edges(f: FloatArray) -> FloatArray:
     """Return edges of bins, with f = 0 among them, so that no bin is on both sides: (k,)."""
     low, high = min(float(f.min()), 0.0), max(float(f.max()), 0.0)
     if low == high:
-        low, high = -1.0, 1.0
+        low = -1.0
+        high = 1.0
     count = len(np.histogram_bin_edges(f, "auto")) - 1
     width = (high - low) / min(max(count, MIN_BINS), MAX_BINS)
     edges = width * np.arange(np.floor(low / width), np.ceil(high / width) + 1.0)
@@ -356,7 +365,8 @@ def _draw_histogram(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatc
 def _draw_levels(ax: Axes, rho: float) -> list[Any]:
     """Shade both sides, and draw the lines f = 0 and f = ±ρ."""
     left, right = ax.get_xlim()
-    left, right = min(left, -1.1 * rho), max(right, 1.1 * rho)
+    left = min(left, -1.1 * rho)
+    right = max(right, 1.1 * rho)
     ax.set_xlim(left, right)
     shade_sides(ax, "x")
     ax.axvline(0.0, color=BLACK, linewidth=1.8, zorder=3)

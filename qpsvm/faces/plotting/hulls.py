@@ -167,7 +167,10 @@ def hulls(
     _check_result(problem, result)
     view = build_view("hulls", problem, None, names)
     solved: Any = result
-    closest = find_closest_points(problem, solved) if proof is None else _find_common_point(problem, proof)
+    if proof is None:
+        closest = find_closest_points(problem, solved)
+    else:
+        closest = _find_common_point(problem, proof)
     ax = make_axes(ax, view.figure_size)
     handles = _draw_hulls(ax, problem, view, closest)
     if proof is None:
@@ -215,7 +218,8 @@ def _check_result(problem: Problem, result: SVMResult | HullsError) -> None:
         check_machine("hulls", problem)
     else:
         check_picture("hulls", problem, result)
-    d, why = problem.X.shape[1], ""
+    d = problem.X.shape[1]
+    why = ""
     if not isinstance(problem.kernel, Linear) or d != 2:
         why = (
             f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
@@ -234,7 +238,8 @@ def _check_result(problem: Problem, result: SVMResult | HullsError) -> None:
 
 def find_closest_points(problem: Problem, result: SVMResult) -> ClosestPoints:
     """Find both points of (HULL.3). Raises ParameterError."""
-    y, alpha = problem._active_target, result.alpha[problem.active_rows]
+    y = problem._active_target
+    alpha = result.alpha[problem.active_rows]
     total = float(alpha.sum()) / 2
     if not total > 0:
         raise errors.ParameterError("every α is 0, so there are no closest points to draw")
@@ -267,7 +272,8 @@ def _find_common_point(problem: Problem, error: HullsError) -> ClosestPoints:
 
 def _build_closest_points(problem: Problem, a: FloatArray, used: NDArray[np.bool_], caps: FloatArray) -> ClosestPoints:
     """Build the two points of the weights a (m,) within each class."""
-    y, X = problem._active_target, problem.X[problem.active_rows]
+    y = problem._active_target
+    X = problem.X[problem.active_rows]
     return ClosestPoints(used, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
 
 
@@ -276,7 +282,8 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, closest: ClosestPoints) 
     handles = []
     for side, (shape, color, label) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
         members = (problem._active_target > 0) == bool(side)
-        points, name = view.points[members], "convex hull" if closest.is_unreduced else "reduced hull"
+        points = view.points[members]
+        name = "convex hull" if closest.is_unreduced else "reduced hull"
         vertices = compute_reduced_hull(points, closest.caps[members])
         look: dict[str, Any] = {"facecolor": (color, 0.18), "edgecolor": color, "linestyle": ("--", "-")[side]}
         handles += ax.fill(*vertices.T, linewidth=1.4, zorder=1, label=f"{name}, class {escape_label(label)}", **look)
@@ -296,13 +303,15 @@ def _draw_points(ax: Axes, view: View, closest: ClosestPoints) -> Any:
         x, y = closest.plus
         look: dict[str, Any] = {"s": STAR, "marker": "*", "facecolors": "none", "edgecolors": PURPLE, "linewidths": 2.0}
         return ax.scatter(x, y, zorder=6, label="the hulls meet", **look)
-    ends, label = np.array([closest.plus, closest.minus]).T, f"closest points, {closest.distance:.4g} apart"
+    ends = np.array([closest.plus, closest.minus]).T
+    label = f"closest points, {closest.distance:.4g} apart"
     return ax.plot(*ends, color=PURPLE, linewidth=2.2, marker="D", markeredgecolor=BLACK, zorder=6, label=label)[0]
 
 
 def _draw_lines(ax: Axes, result: SVMResult, view: View, closest: ClosestPoints) -> list[Any]:
     """Draw f = 0, f = ±ρ, and the bisector of the segment if that is not f = 0."""
-    w, diagonal = result.w, float(np.hypot(*np.ptp(view.points, axis=0)))
+    w = result.w
+    diagonal = float(np.hypot(*np.ptp(view.points, axis=0)))
     if closest.is_common_point(view.points):
         return []
     middle = (closest.plus + closest.minus) / 2
@@ -310,7 +319,10 @@ def _draw_lines(ax: Axes, result: SVMResult, view: View, closest: ClosestPoints)
     handles = []
     for level in (0.0, -result.rho, result.rho):
         foot = middle - w * (float(w @ middle) + result.b - level) / float(w @ w)
-        style, width, label = ("--", 1.0, "margins") if level else ("-", 1.7, "boundary, f = 0")
+        if level:
+            style, width, label = "--", 1.0, "margins"
+        else:
+            style, width, label = "-", 1.7, "boundary, f = 0"
         ends = np.array([foot - along, foot + along]).T
         line = ax.plot(*ends, color=BLACK, linestyle=style, linewidth=width, zorder=2, label=label)
         handles += line if level <= 0 else []

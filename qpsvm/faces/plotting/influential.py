@@ -120,7 +120,10 @@ def _draw_plane(
     across, up = view.compute_grid(0, resolution), view.compute_grid(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid)
-    level = 0.0 if problem._regression_target is None else float(np.median(_compute_heights(problem, result)))
+    if problem._regression_target is None:
+        level = 0.0
+    else:
+        level = float(np.median(_compute_heights(problem, result)))
     equation = "f = 0" if level == 0.0 else f"f = {level:.3g}"
     if problem._regression_target is None:
         ax.contourf(across, up, f.reshape(len(up), -1), levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
@@ -139,7 +142,10 @@ def _draw_curves(
 ) -> list[Any]:
     """Draw f over the one feature, with all samples and without each omitted one; return handles for the legend."""
     x = view.compute_grid(0, CURVE_POINTS)
-    others = view.evaluate(refits, x[:, None]) if omitted else np.zeros((len(x), 0))
+    if omitted:
+        others = view.evaluate(refits, x[:, None])
+    else:
+        others = np.zeros((len(x), 0))
     looks = _choose_looks(omitted, "f")
     for values, (color, style, _) in zip([view.evaluate(result, x[:, None]), *others.T], looks, strict=True):
         ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
@@ -164,11 +170,13 @@ def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: Fl
     largest = float(np.nanmax(influences, initial=0.0))
     area = np.where(influences > 0.0, MIN_AREA + AREA_RANGE * np.nan_to_num(influences) / (largest or 1.0), MIN_AREA)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}
-    handles, fill = list[Any](), BLUE
+    handles = list[Any]()
+    fill = BLUE
     if problem.samples.classes is None:
         ax.scatter(points[:, 0], points[:, 1], s=area, c=BLUE, marker="o", **look)
     else:
-        is_positive, fill = problem.y[problem.active_rows] > 0, "white"
+        is_positive = problem.y[problem.active_rows] > 0
+        fill = "white"
         for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
             in_class = is_positive == bool(side)
             ax.scatter(points[in_class, 0], points[in_class, 1], s=area[in_class], c=color, marker=shape, **look)

@@ -60,8 +60,12 @@ def draw_legend_below(ax: Axes, handles: list[Any] | None = None, columns: int =
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if not handles:
         return
-    axis_box, figure = ax.xaxis.get_tightbbox(), ax.figure  # ticks, numbers and label of the horizontal axis
-    inches = 0.0 if axis_box is None else max(0.0, float(ax.bbox.y0 - axis_box.y0) / float(figure.dpi))
+    axis_box = ax.xaxis.get_tightbbox()  # ticks, numbers and label of the horizontal axis
+    figure = ax.figure
+    if axis_box is None:
+        inches = 0.0
+    else:
+        inches = max(0.0, float(ax.bbox.y0 - axis_box.y0) / float(figure.dpi))
     below_axis = ax.transAxes + ScaledTranslation(0.0, -inches, figure.dpi_scale_trans)
     for n_columns in range(columns, 0, -1):
         legend = ax.legend(
@@ -81,7 +85,8 @@ def finish_axes(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axe
 
 def compute_text_width(ax: Axes) -> float:
     """Compute how wide a text above or below the axes may be, in pixels."""
-    cell_width, vertical_axis = _measure_cell(ax)[0], ax.yaxis.get_tightbbox()
+    cell_width = _measure_cell(ax)[0]
+    vertical_axis = ax.yaxis.get_tightbbox()
     if ax.get_subplotspec() is None or vertical_axis is None:
         return cell_width
     return cell_width - max(0.0, float(ax.bbox.x0 - vertical_axis.x0))  # the text is centred on the axes, not the cell
@@ -92,7 +97,8 @@ def _measure_cell(ax: Axes) -> tuple[float, float]:
     position = ax.get_subplotspec()
     if position is None:
         return float(ax.bbox.width), float(ax.bbox.height)
-    cell, figure_box = position.get_topmost_subplotspec(), ax.figure.bbox
+    cell = position.get_topmost_subplotspec()
+    figure_box = ax.figure.bbox
     grid = cell.get_gridspec()
     width, height = float(figure_box.width), float(figure_box.height)
     return width * len(cell.colspan) / grid.ncols, height * len(cell.rowspan) / grid.nrows

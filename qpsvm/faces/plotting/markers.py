@@ -22,7 +22,8 @@ else:  # for the annotations of the pictures
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
     """Draw samples by kind (outline) and class (shape and hue). Shapes: points (m, 2), rows (m,)."""
-    side, looks = (problem.y[rows] > 0).astype(np.intp), list(zip(SHAPES, CLASSES, strict=True))
+    side = (problem.y[rows] > 0).astype(np.intp)
+    looks = list(zip(SHAPES, CLASSES, strict=True))
     return draw_groups(ax, points, result.kind[rows], result.kind_descriptions, side, looks, problem.classes)
 
 

@@ -92,7 +92,10 @@ class DrawnMultipliers:
             largest = float(np.abs(self.share).max(initial=0.0)) * (1.0 + PADDING) or 1.0
             corners = [(largest, largest)]  # (share, slack)
         else:  # (PATH.1), (PATH.2)
-            corners = [(1.0, self.drop), (1.0, np.inf)] if self.is_bounded else [(1.0, 0.0)]
+            if self.is_bounded:
+                corners = [(1.0, self.drop), (1.0, np.inf)]
+            else:
+                corners = [(1.0, 0.0)]
         if self.sides == 1:
             return np.array([(0.0, np.inf), (0.0, self.level), *((x, self.level - slack) for x, slack in corners)])
         above = np.array([(0.0, self.level), *((x, self.level + slack) for x, slack in corners)])  # (PATH.4)
@@ -101,8 +104,12 @@ class DrawnMultipliers:
     def describe_bounds(self) -> str:
         """Describe the bounds, for the legend."""
         if np.ptp(self.high) or (self.sides == 2 and (self.low != -self.high).any()):
-            return "upper bounds $C_i$" if self.sides == 1 else "bounds on both sides"
-        return f"upper bound C = {self.high[0]:.4g}" if self.sides == 1 else f"bounds ±C, C = {self.high[0]:.4g}"
+            if self.sides == 1:
+                return "upper bounds $C_i$"
+            return "bounds on both sides"
+        if self.sides == 1:
+            return f"upper bound C = {self.high[0]:.4g}"
+        return f"bounds ±C, C = {self.high[0]:.4g}"
 
 
 def collect_multipliers(problem: Problem, result: SVMResult) -> DrawnMultipliers:
@@ -133,14 +140,17 @@ def _collect_one_sided(problem: Problem, result: SVMResult) -> DrawnMultipliers:
     alpha, upper = result.alpha[rows], result.upper[rows]
     share, drop, divisor = _compute_shares(alpha, upper, result.curvature[rows])
     texts: dict[str, Any] = {"symbol": "\\alpha_i", "value_label": "decision function, $f(x_i)$"}
-    group, looks, group_labels = np.zeros(len(rows), dtype=np.intp), [("o", BLUE)], []
+    group = np.zeros(len(rows), dtype=np.intp)
+    looks = [("o", BLUE)]
+    group_labels = []
     if problem._target_kind == "ranks":
         texts |= {"symbol": "\\alpha_k", "value_label": "pair of samples, $f(x_i) - f(x_j)$", "noun": "pairs",
                   "index_label": "pair (row of pairs)", "wrong": "pairs out of order lie below"}  # fmt: skip
         divisor = divisor.replace("_i", "_k")
     elif problem._target_kind == "labels":
         texts |= {"value_label": "margin of the sample, $y_i f(x_i)$", "wrong": "errors lie below"}
-        group, looks = (problem.y[rows] > 0).astype(np.intp), list(zip(SHAPES, CLASSES, strict=True))
+        group = (problem.y[rows] > 0).astype(np.intp)
+        looks = list(zip(SHAPES, CLASSES, strict=True))
         group_labels = list(problem.classes)
     return DrawnMultipliers(
         row_indices=rows, alpha=alpha, low=np.zeros(len(rows)), high=upper, share=share, value=result.yf[rows],
@@ -152,8 +162,12 @@ def _collect_one_sided(problem: Problem, result: SVMResult) -> DrawnMultipliers:
 
 def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers:
     """Collect one β per sample, between its bounds on both sides."""
-    above, below = problem.active_rows, problem.active_rows + problem.n
-    alpha, upper, curvature, margin = result.alpha, result.upper, result.curvature, result.margin
+    above = problem.active_rows
+    below = problem.active_rows + problem.n
+    alpha = result.alpha
+    upper = result.upper
+    curvature = result.curvature
+    margin = result.margin
     plus, drop, divisor = _compute_shares(alpha[above], upper[above], curvature[above])
     minus, _, _ = _compute_shares(alpha[below], upper[below], curvature[below])
     scaled = " as a share of its bound" if np.isfinite(upper).all() else ""
@@ -168,7 +182,8 @@ def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers
 
 def _collect_multiclass(problem: AllInOneProblem, result: SVMResult) -> DrawnMultipliers:
     """Collect one dual variable per sample if rivals share a slack, else one per sample and rival."""
-    k, class_index = len(problem.classes), problem.class_index
+    k = len(problem.classes)
+    class_index = problem.class_index
     is_own = class_index[:, None] == np.arange(k)
     differences = np.where(is_own, np.inf, result.yf)  # f_y − f_c, (n, k)
     texts: dict[str, Any]
@@ -238,7 +253,10 @@ def multipliers(
     as_flag(sort, "sort")
     ax = make_axes(ax, (7.2, 4.4))
     drawn = collect_multipliers(problem, result)
-    order = np.lexsort((-drawn.kind, -drawn.alpha)) if sort else np.arange(len(drawn.alpha))
+    if sort:
+        order = np.lexsort((-drawn.kind, -drawn.alpha))
+    else:
+        order = np.arange(len(drawn.alpha))
     x = np.arange(len(order)) if sort else drawn.row_indices
     alpha = drawn.alpha[order]
     ax.vlines(x, 0.0, alpha, colors=GREY, linewidth=0.9, zorder=1)
@@ -248,7 +266,10 @@ def multipliers(
         for bound in (drawn.high, drawn.low)[: drawn.sides]:
             ax.hlines(bound[order], x - 0.5, x + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
         handles.append(make_line_proxy(PURPLE, "-", drawn.describe_bounds()))
-    x_label = f"{drawn.noun}, largest ${drawn.symbol}$ first" if sort else drawn.index_label
+    if sort:
+        x_label = f"{drawn.noun}, largest ${drawn.symbol}$ first"
+    else:
+        x_label = drawn.index_label
     set_labels(ax, x_label, f"dual variable ${drawn.symbol}$")
     write_title(ax, problem, result)
     return finish_axes(ax, legend, handles)
@@ -309,7 +330,8 @@ def complementarity(
     if not len(chosen):
         raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
     ax = make_axes(ax)
-    points, corners = np.column_stack([drawn.share, drawn.value])[chosen], drawn.compute_path_corners()
+    points = np.column_stack([drawn.share, drawn.value])[chosen]
+    corners = drawn.compute_path_corners()
     heights = np.concatenate([points[:, 1], corners[np.isfinite(corners[:, 1]), 1]])
     low, high = float(heights.min()), float(heights.max())
     padding = PADDING * (high - low) or 1.0
@@ -321,7 +343,12 @@ def complementarity(
     ax.set_ylim(low, high)
     set_labels(ax, drawn.share_label, drawn.value_label)
     write_title(ax, problem, result)
-    where = "margin at " if drawn.wrong else "boundary at " if drawn.sides == 1 else "tube at ±"
+    if drawn.wrong:
+        where = "margin at "
+    elif drawn.sides == 1:
+        where = "boundary at "
+    else:
+        where = "tube at ±"
     handles.append(make_line_proxy(SKY, "-", f"optimal, {where}{drawn.level + 0.0:.3g}"))
     handles += [make_line_proxy(BLACK, ":", drawn.wrong)] if drawn.wrong and low < 0 else []
     return finish_axes(ax, legend, handles)

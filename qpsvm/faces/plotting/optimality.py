@@ -121,9 +121,11 @@ def _append_multipliers(result: SVMResult) -> FloatArray:
 
 def _draw_end(ax: Axes, result: SVMResult) -> None:
     """Draw the ends of the curves: one point if the result is optimal, two otherwise."""
-    ends, label = [result.primal, result.dual], f"the result, {result.primal - result.dual:.3g} apart"
+    ends = [result.primal, result.dual]
+    label = f"the result, {result.primal - result.dual:.3g} apart"
     if result.status == "optimal":
-        ends, label = [result.primal], f"optimum {result.primal:.5g}, P = D"
+        ends = [result.primal]
+        label = f"optimum {result.primal:.5g}, P = D"
     for value in ends:
         ax.axhline(value, color=BLACK, linestyle=":", linewidth=1.0, zorder=1)
     ax.plot([1.0] * len(ends), ends, "o", color=BLACK, zorder=4, clip_on=False, label=label)
@@ -151,7 +153,8 @@ def _find_top(primal: FloatArray, dual: FloatArray) -> float:
 
 def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     """Set the vertical limits and the labels of the axes."""
-    low, high = float(dual.min()), _find_top(primal, dual)
+    low = float(dual.min())
+    high = _find_top(primal, dual)
     padding = PADDING * (high - low) or 1.0
     ax.set_ylim(low - padding, high + padding)
     label_of_t = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"

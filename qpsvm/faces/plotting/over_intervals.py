@@ -89,12 +89,14 @@ def exact_path(
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
     ax = make_axes(ax, (6.4, 4.8))
-    letter, x = LETTERS.get(path.parameter, path.parameter), _choose_values(path)
+    letter = LETTERS.get(path.parameter, path.parameter)
+    x = _choose_values(path)
     if show == "multipliers":
         handles, y_label = _draw_multipliers(ax, path, x, letter)
     else:
         (line,) = ax.plot(x, [2.0 * path.margin(value) for value in x.tolist()], color=BLUE, label="margin")
-        handles, y_label = [line], "margin, 2ρ/‖w‖"
+        handles = [line]
+        y_label = "margin, 2ρ/‖w‖"
     handles += _draw_breakpoints(ax, path.breakpoints)
     _set_scale(ax, path.breakpoints[0], path.reached)
     set_labels(ax, letter, y_label)
@@ -104,13 +106,19 @@ def exact_path(
 
 def _describe_kind(given: Any) -> str:
     """Describe an argument of a wrong type by its type, or by its value if it is a text."""
-    return format_value(given) if isinstance(given, str) else type(given).__name__
+    if isinstance(given, str):
+        return format_value(given)
+    return type(given).__name__
 
 
 def _choose_values(path: ExactPath) -> FloatArray:
     """Return the breakpoints, and values between them, in increasing order: (k,)."""
-    low, high = float(path.breakpoints[0]), path.reached
-    between = np.geomspace(low, high, POINTS) if low > 0.0 else np.linspace(low, high, POINTS)
+    low = float(path.breakpoints[0])
+    high = path.reached
+    if low > 0.0:
+        between = np.geomspace(low, high, POINTS)
+    else:
+        between = np.linspace(low, high, POINTS)
     return np.unique(np.clip(np.concatenate([path.breakpoints, between]), low, high))
 
 

@@ -218,7 +218,10 @@ def _compute_quantities(
     if show == "objective":
         return {"objective": np.array([result.primal for result in results])}
     if show == "vectors":
-        kinds = KIND_LABELS if isinstance(problem, AllInOneProblem) else name_kinds(results[0])
+        if isinstance(problem, AllInOneProblem):
+            kinds = KIND_LABELS
+        else:
+            kinds = name_kinds(results[0])
         counts: dict[str, list[int]] = {"support vectors": [], kinds[1]: [], kinds[2]: []}
         for result in results:
             for name, rows in zip(counts, (result.support, result.on_margin, result.at_bound), strict=True):
@@ -298,7 +301,9 @@ def _draw_curve(ax: Axes, found: CrossValidation) -> list[Any]:
     """Draw the scores over the one parameter; return handles for the legend."""
     (parameter, x), = found.axes.items()  # fmt: skip
     order = np.argsort(x)
-    x, mean, std = x[order], found.mean[order], found.std[order]
+    x = x[order]
+    mean = found.mean[order]
+    std = found.std[order]
     band = ax.fill_between(x, mean - std, mean + std, color=SKY, alpha=0.35, linewidth=0, label="± one deviation")
     (line,) = ax.plot(x, mean, color=BLUE, marker="o", markersize=4.5, label="mean of the folds")
     dots = [ax.plot(x, fold[order], ".", color=SKY, markersize=4, label="a fold")[0] for fold in found.scores]
@@ -338,7 +343,9 @@ def _draw_map(ax: Axes, found: CrossValidation) -> list[Any]:
 def draw_crosses(ax: Axes, x: FloatArray, label: str) -> list[Any]:
     """Draw crosses on the horizontal axis, at values x (k,)."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
-    return list(ax.plot(x, np.zeros(len(x)), "x", label=label, **look)) if len(x) else []
+    if len(x):
+        return list(ax.plot(x, np.zeros(len(x)), "x", label=label, **look))
+    return []
 
 
 def draw_ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:

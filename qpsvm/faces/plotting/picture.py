@@ -94,7 +94,10 @@ def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 def describe_run(problem: Problem, result: SVMResult) -> tuple[str, str, str]:
     """Return the problem's title, and notes on a result of another problem and on a failure, "" if there is none."""
-    other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
+    if result.title == problem.title:
+        other = ""
+    else:
+        other = f"the numbers are those of a result of {result.title}"
     failure = "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
     return problem.title, other, failure
 

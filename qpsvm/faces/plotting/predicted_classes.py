@@ -97,7 +97,8 @@ def regions(
     if isinstance(problem, Problem):  # not so for other models, and for a result from a file
         check_machine("regions", problem)
         check_features("regions", problem, features)
-    dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
+    dense = np.asarray(as_dense(X), dtype=np.float64)
+    labels = np.asarray(y)
     if dense.ndim != 2 or labels.shape != dense.shape[:1]:
         raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
     view = build_sample_view(dense, choose_features(dense.shape[1], features), names)

@@ -81,11 +81,14 @@ def tube(
     if view is None:
         x = result.yf[rows]  # s∘f, two values per sample for two-sided machines: the first n have s = 1
         ends = np.array([min(x.min(), t[rows].min()), max(x.max(), t[rows].max())])
-        curve, label = (ends, ends), "t = f(x)"
+        curve = ends, ends
+        label = "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
     else:
-        x, ticks = view.points[:, 0], view.compute_grid(0, CURVE_POINTS)
-        curve, label = (ticks, view.evaluate(result, ticks[:, None])), "f(x)"
+        x = view.points[:, 0]
+        ticks = view.compute_grid(0, CURVE_POINTS)
+        curve = ticks, view.evaluate(result, ticks[:, None])
+        label = "f(x)"
         set_labels(ax, view.names[0], "target t")
     handles = _draw_tube(ax, *curve, epsilon, label)
     handles += draw_kinds(ax, np.column_stack([x, t[rows]]), result.kind[rows], name_kinds(result), BLUE)
@@ -153,7 +156,9 @@ def quantiles(
             f"without a choice"
         )
     ax = make_axes(ax)
-    x, t, rows = view.compute_grid(0, CURVE_POINTS), first.t, first.active_rows
+    x = view.compute_grid(0, CURVE_POINTS)
+    t = first.t
+    rows = first.active_rows
     ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
     curves, handles = list[FloatArray](), list[Any]()
     order = np.argsort([machine.quantile for machine in machines], kind="stable")

@@ -123,7 +123,10 @@ def check_features(name: str, problem: Problem, features: Sequence[int] | None) 
     """Return the one or two features that a picture shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal(name, problem, NO_FEATURES)
-    advice = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
+    if features is None:
+        advice = f"; {suggest_alternative(name, problem)} without a choice"
+    else:
+        advice = ""
     return choose_features(int(problem.X.shape[1]), features, advice)
 
 
@@ -136,9 +139,15 @@ def build_sample_view(X: FloatArray, columns: tuple[int, ...], names: Sequence[s
     """Build the view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
     d = int(X.shape[1])
     given_labels = build_feature_labels(names, d)
-    labels = [f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in range(d)] if given_labels is None else given_labels
+    if given_labels is None:
+        labels = [f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in range(d)]
+    else:
+        labels = given_labels
     n_held = d - len(columns)
-    note = f"{n_held} other feature{'s' if n_held > 1 else ''} held at the median" if n_held else ""
+    if n_held:
+        note = f"{n_held} other feature{'s' if n_held > 1 else ''} held at the median"
+    else:
+        note = ""
     return View(columns, np.median(X, axis=0), X[:, list(columns)], [labels[j] for j in columns], note)
 
 

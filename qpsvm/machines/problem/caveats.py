@@ -16,7 +16,8 @@ from qpsvm.result.caveats import NO_INFORMATION, REPAIRS, Caveat, is_rounding
 
 def find_caveats(problem: MachineStatement, certificate: Certificate) -> tuple[Caveat, ...]:
     """Return the caveats of a certified point of a problem; mostly empty."""
-    space, found = problem.space, list[Caveat]()
+    space = problem.space
+    found = list[Caveat]()
     if not space.is_linear and (space.shift or space.is_clipped):
         text = f"the kernel matrix is indefinite, and {REPAIRS[problem.psd]} (psd={problem.psd!r})"
         found.append(Caveat("kernel", text, space.smallest_eigenvalue))

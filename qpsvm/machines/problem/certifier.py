@@ -119,7 +119,10 @@ def polish_certificate(
     def improve(start: Certificate) -> Certificate:
         return polish(certifier.svm, start, certifier.certify, clock=clock, certify_seconds=certify_seconds)
 
-    target_gap = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
+    if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD):
+        target_gap = FINISHED
+    else:
+        target_gap = tol
     if not certificate.gap <= target_gap:
         is_near_zero = certifier.gap_refiner.find_zero_point(certificate) is not None  # the optimal w is 0
         return certificate if is_near_zero else improve(certificate)
@@ -181,10 +184,14 @@ def classify_samples(
     rows = (kind == 1).nonzero()[0]
     if not len(rows):
         return kind
-    alpha, upper = certificate.alpha[rows], _take_entries(svm.upper, rows)
+    alpha = certificate.alpha[rows]
+    upper = _take_entries(svm.upper, rows)
     margin = _take_entries(certificate.margin, rows)
     slack = certificate.yf[rows] - margin
-    diagonal = svm.hessian.diagonal()[rows] if svm.mix is not None else space.curvature(svm.find_samples(rows))
+    if svm.mix is not None:
+        diagonal = svm.hessian.diagonal()[rows]
+    else:
+        diagonal = space.curvature(svm.find_samples(rows))
     min_curvature = MIN_CURVATURE_SHARE * space.scale
     if svm.is_bounded and not svm.has_curvature and _are_clearly_free(alpha, upper, slack, diagonal, min_curvature):
         return kind
@@ -250,4 +257,6 @@ def snap_certificate(certifier: Certifier, certificate: Certificate, target_gap:
     if (snapped_alpha == alpha).all():
         return certificate.replace(kind=kind)
     snapped = certifier.certify(make_start_feasible(svm, snapped_alpha))
-    return snapped if snapped.gap <= max(certificate.gap, target_gap) else certificate
+    if snapped.gap <= max(certificate.gap, target_gap):
+        return snapped
+    return certificate

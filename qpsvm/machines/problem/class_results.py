@@ -64,7 +64,8 @@ def _classify_variables(
 
     alpha, violation (n, k): α, and t of (JOINT.1), which is negative beyond the margin.
     """
-    C, is_shared = dual.upper[:, None], dual.has_shared_slack
+    C = dual.upper[:, None]
+    is_shared = dual.has_shared_slack
     clear_slack = certifier.CLEAR_SLACK_SHARE * dual.level
     diagonal = np.maximum(space.centred_gram.diagonal(), certifier.MIN_CURVATURE_SHARE * space.scale)
     alpha_per_slack = 0.5 / diagonal[:, None]
@@ -94,5 +95,8 @@ def _build_model(problem: DualStatement, k: int, point: Certificate) -> AllInOne
     if point.w is not None:
         return AllInOneModel(coef=np.zeros((0, k)), vectors=np.zeros((0, d)), w=point.w.reshape(k, d), **common)
     support = np.flatnonzero(coef.any(axis=1))
-    vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
+    if isinstance(space.kernel, Precomputed):
+        vectors = samples.active_rows[support]
+    else:
+        vectors = space.X[support]
     return AllInOneModel(coef=coef[support], vectors=vectors, w=None, **common)

@@ -324,7 +324,10 @@ class ValueConstraints(UserConstraints):
         p = below.shape[0]
         if above.shape != below.shape:
             raise DataError(f"lower has shape {below.shape} and upper {above.shape}: they are pairs of points")
-        Z = sp.vstack([below, above]) if sp.issparse(below) or sp.issparse(above) else np.concatenate([below, above])
+        if sp.issparse(below) or sp.issparse(above):
+            Z = sp.vstack([below, above])
+        else:
+            Z = np.concatenate([below, above])
         return cls(Z, sp.hstack([sp.eye_array(p), -sp.eye_array(p)]), np.full(p, -float(by)), names)
 
     @classmethod

@@ -111,7 +111,10 @@ class DualStatement(MachineStatement):
     @cached
     def _dual_structure(self) -> SVMDual:
         """The dual with a placeholder for the Gram matrix, for questions that do not depend on it."""
-        n_constrained_points = 0 if self._constraint_rows is None else self._constraint_rows.Z.shape[0]
+        if self._constraint_rows is None:
+            n_constrained_points = 0
+        else:
+            n_constrained_points = self._constraint_rows.Z.shape[0]
         placeholder = build_frozen(Diagonal, d=repeat_value(1.0, len(self._active_target) + n_constrained_points))
         return self._build_full_dual(placeholder, self.intercept)
 
@@ -207,7 +210,10 @@ class DualStatement(MachineStatement):
             self._f_scale,
         )
         # the computed intercept is None if it is part of the Gram matrix
-        intercept = self.intercept if self.constraints else self.space.computed_intercept
+        if self.constraints:
+            intercept = self.intercept
+        else:
+            intercept = self.space.computed_intercept
         return build_primal_qp(self._build_specification(), Z, intercept, notation)
 
     def _format_dual_formula(self, svm: SVMDual) -> str:

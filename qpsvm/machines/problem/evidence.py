@@ -113,8 +113,12 @@ def attach_class_balance_proof(
     pair: Indices of the two classes; None for all other classes.
     radius: Bound on the rounding error of the sums.
     """
-    exact_sums, (first, second) = [Fraction(value) for value in sums.tolist()], pair
-    other_sum = sum(exact_sums, -exact_sums[first]) if second is None else exact_sums[second]
+    exact_sums = [Fraction(value) for value in sums.tolist()]
+    first, second = pair
+    if second is None:
+        other_sum = sum(exact_sums, -exact_sums[first])
+    else:
+        other_sum = exact_sums[second]
     labels = (
         "the rest" if second is None else format_value(classes.tolist()[second]),
         format_value(classes.tolist()[first]),

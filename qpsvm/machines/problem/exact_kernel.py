@@ -63,7 +63,8 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
         best = refined
         if not exact.svm.is_homogeneous:  # values and gap with more digits
             values, measured_gap = refined, refined.measured_gap
-    rounding, dual_bound = _bound_norm_rounding(exact.space, best), values.dual
+    rounding = _bound_norm_rounding(exact.space, best)
+    dual_bound = values.dual
     if np.isfinite(best.gap):
         size = best.unit * best.size
         rounding += max(best.gap - measured_gap, 0.0) * size
@@ -73,7 +74,8 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
 
 def _compute_pivot_coefficients(problem: MachineStatement, kernel: PivotedCholesky, w: FloatArray) -> FloatArray | None:
     """Return c of (PIVOT.5), 0 at the other active samples: (n,). None if the pivots are no samples, or c overflows."""
-    pivots, samples = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
+    pivots = kernel.learned_fit.rows
+    samples = as_row_source(problem.samples.active_features)
     if pivots is None or not len(pivots) or pivots.max() >= samples.n:
         return None
     if not np.array_equal(as_dense(samples.take(pivots)), as_dense(kernel.learned_fit.points)):

@@ -67,12 +67,15 @@ def find_point_ball_level(problem: DualStatement, result: SVMResult) -> Fraction
     """Return ½K(x, x) for a ball of radius 0 around one sample x, if −b is this value rounded; else None."""
     if not problem._is_affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
-    coef, f_scale = problem._select_active(result.coef), problem._f_scale
+    coef = problem._select_active(result.coef)
+    f_scale = problem._f_scale
     support = np.flatnonzero(coef)
     if len(support) != 1 or coef[support[0]] != f_scale:
         return None
     level = compute_half_diagonal(problem)[int(support[0])]
-    return level if abs(Fraction(result.b) / Fraction(f_scale) + level) <= 4 * Fraction(UNIT) * level else None
+    if abs(Fraction(result.b) / Fraction(f_scale) + level) <= 4 * Fraction(UNIT) * level:
+        return level
+    return None
 
 
 def collect_class_primal(problem: DualStatement, result: SVMResult) -> Primal:
@@ -96,7 +99,9 @@ def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArra
     sample_coef: FloatArray = problem._select_active(result.coef)
     if not problem.constraints:
         return sample_coef
-    Z, model, position = problem._textbook_constraint_rows.Z, result.model, int(np.count_nonzero(sample_coef))
+    Z = problem._textbook_constraint_rows.Z
+    model = result.model
+    position = int(np.count_nonzero(sample_coef))
     point_coef = np.zeros(Z.shape[0])
     for k in range(Z.shape[0]):
         if position < len(model.coef) and np.array_equal(as_dense(model.vectors[[position]]), as_dense(Z[[k]])):

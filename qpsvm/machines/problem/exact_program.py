@@ -29,7 +29,8 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
 
     levels: Levels ½K(x, x) of the samples if they are already known; used by a machine with these levels.
     """
-    specification, svm = problem._build_specification(), problem._dual_structure
+    specification = problem._build_specification()
+    svm = problem._dual_structure
     if problem.constraints:
         svm = problem._build_full_dual(svm.gram, problem.intercept, problem._textbook_constraint_rows)  # unscaled
     level = specification.to_rationals(specification.level)
@@ -60,13 +61,15 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
 
 def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     """Return −h of the linear constraints in the units of f in the dual: (p,)."""
-    f_scale, diagonal_weight = Fraction(problem._f_scale), problem._diagonal_weight
+    f_scale = Fraction(problem._f_scale)
+    diagonal_weight = problem._diagonal_weight
     first_point = problem.samples.active_features.shape[0]
     negative_bounds: list[Fraction] = []
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
         if diagonal_weight and not item.over_w:  # a constraint on f, which contains K(z, z)
-            diagonal_of_index, A = build_diagonal_of_index(problem), sp.csr_array(item.A)
+            diagonal_of_index = build_diagonal_of_index(problem)
+            A = sp.csr_array(item.A)
             for k, row in enumerate(np.split(np.arange(A.nnz), A.indptr[1:-1])):
                 entries = zip(A.data[row].tolist(), A.indices[row].tolist(), strict=True)
                 bounds[k] -= Fraction(diagonal_weight) * sum(
@@ -81,7 +84,8 @@ def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
 
 def _compute_inexact_sums(problem: DualStatement) -> dict[int, Fraction]:
     """Return c_k = Σ_l A_kl exactly, by the index k of the constraint, where the float c_k is rounded."""
-    inexact_sums, first_row = {}, 0
+    inexact_sums = {}
+    first_row = 0
     for item in problem.constraints:
         for k, row in enumerate([] if item.over_w else np.split(item.A.data, item.A.indptr[1:-1])):
             exact_sum = sum(map(Fraction, row.tolist()), Fraction(0))

@@ -49,7 +49,9 @@ def _list_matrix_assumptions(problem: MachineStatement) -> tuple[str, ...]:
         description = f"the positive part, as computed, of {description} (psd='clip')"
     elif space.shift:
         description = f"{description}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
-    return () if description == "K" else (f"the kernel matrix is {description}",)
+    if description == "K":
+        return ()
+    return (f"the kernel matrix is {description}",)
 
 
 def collect_linear_points(problem: MachineStatement) -> RowSource:
@@ -78,7 +80,9 @@ def build_class_space(problem: MachineStatement) -> Space:
 def stack_points(problem: MachineStatement) -> Matrix | RowSource:
     """Return the active samples, followed by the points of the linear constraints: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.active_features
-    return problem._textbook_constraint_rows.append_points_to(X) if problem.constraints else X
+    if problem.constraints:
+        return problem._textbook_constraint_rows.append_points_to(X)
+    return X
 
 
 def compute_squared_norm(row: Matrix) -> Fraction:

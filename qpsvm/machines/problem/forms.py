@@ -50,7 +50,10 @@ def build_dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
     m, equalities = svm.m, svm.groups
     rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
     # a single column is not copied
-    A = equalities[0].column[None, :] if len(equalities) == 1 else np.array([group.column for group in equalities])
+    if len(equalities) == 1:
+        A = equalities[0].column[None, :]
+    else:
+        A = np.array([group.column for group in equalities])
     return QP(
         P=svm.hessian if svm.unit == 1.0 else svm.hessian.congruence(repeat_value(np.sqrt(svm.unit), m)),
         q=multiply(-svm.unit, svm.level),
@@ -67,7 +70,10 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
     rows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
     assert rows is not None
     if form == "primal":
-        points = space.coordinates if not space.is_linear else rows.append_points_to(space.samples.take(np.arange(n)))
+        if not space.is_linear:
+            points = space.coordinates
+        else:
+            points = rows.append_points_to(space.samples.take(np.arange(n)))
         return add_constraints_to_primal(
             problem._build_primal(points[:n]), rows, rows.combine_points(points[n:]), textbook, problem._variable_names
         )

@@ -71,7 +71,12 @@ class UserConstraints:
 
     def __init__(self, h: ArrayLike, names: Sequence[str] | None, p: int) -> None:
         self.h = broadcast_values(h, "h", p)
-        self.names = None if names is None else (names,) if isinstance(names, str) else tuple(map(str, names))
+        if names is None:
+            self.names = None
+        elif isinstance(names, str):
+            self.names = (names,)
+        else:
+            self.names = tuple(map(str, names))
         if self.names is not None and len(self.names) != p:
             raise DataError(f"names has {len(self.names)} entries for {p} rows")
 
@@ -207,7 +212,10 @@ class ConstraintRows:
         scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
         mix, Z, b_weights = self.mix, self.Z, self.b_weights
         if mix is None:
-            Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
+            if sp.issparse(Z):
+                Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z)
+            else:
+                Z = Z / scale[:, None]
             b_weights = b_weights / scale
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
@@ -256,11 +264,16 @@ class ConstraintRows:
 
         Shapes: gram (n + q, n + q).
         """
-        p, level_radius, upper_radius = self.p, machine.level_radius, machine.upper_radius
+        p = self.p
+        level_radius = machine.level_radius
+        upper_radius = machine.upper_radius
         zeros = np.zeros(p)
         rows, mix = self._extend_points(machine, n)
         if level_radius is not None or self.h_radius.any():
-            machine_radius = np.zeros(machine.m) if level_radius is None else level_radius
+            if level_radius is None:
+                machine_radius = np.zeros(machine.m)
+            else:
+                machine_radius = level_radius
             level_radius = np.concatenate([machine_radius, self.h_radius])
         exact_upper = machine.exact_upper
         if exact_upper is not None:
@@ -295,7 +308,10 @@ class ConstraintRows:
         rows, mix = machine.rows, machine.mix
         if self.mix is None and mix is None:
             return (None if rows is None else np.concatenate([rows, n + np.arange(self.p)])), None
-        machine_mix = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
+        if mix is not None:
+            machine_mix = mix
+        else:
+            machine_mix = sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
         own_mix = sp.eye_array(self.p) if self.mix is None else self.mix
         return None, sp.csr_array(sp.block_diag([machine_mix, own_mix]))
 
@@ -402,7 +418,10 @@ def _compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
     """Compute ‖g_k‖ of the rows, (p,); the bound Σ_l |A_kl| ‖φ(z_l)‖ if that is only rounding, or too expensive."""
     if isinstance(kernel, Linear):
         g = rows.combine_points(rows.Z)
-        squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
+        if sp.issparse(g):
+            squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel()
+        else:
+            squares = np.square(g).sum(axis=1)
         return np.asarray(np.sqrt(squares))
     mix = rows.mix
     assert mix is not None

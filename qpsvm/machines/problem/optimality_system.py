@@ -76,7 +76,9 @@ class OptimalitySystem:
     def __init__(self, problem: DualStatement, result: SVMResult) -> None:
         _check_supported(problem, result)
         svm = problem.svm
-        self.problem, self.svm, self.kernel = problem, svm, problem.kernel
+        self.problem = problem
+        self.svm = svm
+        self.kernel = problem.kernel
         self.X = problem.samples.active_features
         self.sample_index: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
         self.sign = np.array(svm.sign, dtype=np.float64)
@@ -99,7 +101,10 @@ class OptimalitySystem:
         self.points: FloatArray = as_dense(self.X[self.S])
         self.position = np.full(svm.n, -1)
         self.position[self.S] = np.arange(len(self.S))
-        self.K = as_dense(self._evaluate_kernel(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
+        if len(self.S):
+            self.K = as_dense(self._evaluate_kernel(self.points, self.points))
+        else:
+            self.K = np.zeros((0, 0))
         self._changes: dict[str, DataChange] = {}
         self.parameters = tuple(
             name for name in AFFINE_PARAMETERS if _is_number(get_hyperparameters(problem).get(name))
@@ -117,8 +122,10 @@ class OptimalitySystem:
         """
         largest_alpha = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest_alpha if largest_alpha > 0.0 else 1.0)
-        is_at_zero, is_at_upper = self.alpha <= BOUND_SHARE * width, self.upper - self.alpha <= BOUND_SHARE * width
-        self.is_free, self.is_at_bound = ~is_at_zero & ~is_at_upper, is_at_upper & ~is_at_zero
+        is_at_zero = self.alpha <= BOUND_SHARE * width
+        is_at_upper = self.upper - self.alpha <= BOUND_SHARE * width
+        self.is_free = ~is_at_zero & ~is_at_upper
+        self.is_at_bound = is_at_upper & ~is_at_zero
         finite_upper = np.where(self.is_at_bound, self.upper, 0.0)
         distance = np.where(self.is_at_bound, self.t - self.curvature * finite_upper, -self.t)  # from the margin
         self.eta = np.where(self.is_at_bound, np.maximum(distance, 0.0), 0.0)
@@ -154,10 +161,12 @@ class OptimalitySystem:
 
     def _build_matrix(self, rows: IntArray) -> FloatArray:
         """Build M of (SENSE.1)."""
-        p, f = len(self.ridge), len(rows)
+        p = len(self.ridge)
+        f = len(rows)
         M = np.zeros((p + f, p + f))
         M[:p, :p] = -np.diag(self.ridge)
-        M[:p, p:], M[p:, :p] = self.E[rows].T, self.E[rows]
+        M[:p, p:] = self.E[rows].T
+        M[p:, :p] = self.E[rows]
         M[p:, p:] = self._compute_Q(rows, rows) + np.diag(self.curvature[rows])
         return M
 
@@ -166,7 +175,9 @@ class OptimalitySystem:
 
         Raises UnknownOptionError, ParameterError.
         """
-        gamma, m, p = 0.0, self.svm.m, len(self.mu)
+        gamma = 0.0
+        m = self.svm.m
+        p = len(self.mu)
         change = DataChange(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
         for name, value in parameters.items():
             if name not in self.parameters:
@@ -223,7 +234,8 @@ class OptimalitySystem:
         """Return the rates of the dual's data for rates of the weights, (n,), by (SENSE.8)."""
         v = self.problem.sample_weight[self.problem.active_rows]
         upper_power, curvature_power, total_powers = self._find_weight_powers()
-        own_term, mean = (change / v)[self.sample_index], float(change.sum() / v.sum())
+        own_term = (change / v)[self.sample_index]
+        mean = float(change.sum() / v.sum())
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * (own_term + (upper_power - 1.0) * mean)
         curvature = self.curvature * (-own_term + (curvature_power + 1.0) * mean)
         totals = np.array([group.total for group in self.svm.groups]) * total_powers * mean

@@ -42,7 +42,9 @@ def _check_kernel_unchanged(problem: MachineStatement) -> None:
 
 def _choose_target_gap(measured_gap: float) -> float:
     """Return the gap up to which a proven gap is not computed with more digits."""
-    return max(MAX_GAP_RATIO * measured_gap, NEGLIGIBLE_GAP) if math.isfinite(measured_gap) else NEGLIGIBLE_GAP
+    if math.isfinite(measured_gap):
+        return max(MAX_GAP_RATIO * measured_gap, NEGLIGIBLE_GAP)
+    return NEGLIGIBLE_GAP
 
 
 def _is_translation_invariant(program: ExactDual) -> bool:

@@ -27,7 +27,9 @@ def check_penalties(C: float | ArrayLike, samples: TrainingSamples) -> FloatArra
 
 def compute_upper_bounds(C: FloatArray, samples: TrainingSamples) -> RationalVector | FloatArray:
     """Compute C_i s_i of the samples of positive weight, for C (n,); C itself if all weights are 1."""
-    return C if find_common_value(samples.weight) == 1.0 else compute_active_penalties(C, samples)
+    if find_common_value(samples.weight) == 1.0:
+        return C
+    return compute_active_penalties(C, samples)
 
 
 def compute_active_penalties(C: FloatArray, samples: TrainingSamples) -> RationalVector:
@@ -46,7 +48,9 @@ def format_penalty(C: FloatArray) -> str:
         return ""
     common = find_common_value(C)
     low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
-    return f"{low:g}" if low == high else f"{low:g} … {high:g}"
+    if low == high:
+        return f"{low:g}"
+    return f"{low:g} … {high:g}"
 
 
 def _find_largest(vector: FloatArray) -> float:

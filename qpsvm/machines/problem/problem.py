@@ -276,7 +276,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         0.5 0.5 True
         """
         self.samples.check_unchanged()
-        a, tol = self._read_user_alpha(alpha), as_tolerance(tol) if tol != 0.0 else 0.0
+        a = self._read_user_alpha(alpha)
+        tol = as_tolerance(tol) if tol != 0.0 else 0.0
         explicit = None if w is None else self._read_user_weights(w)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             return self._bound_rounding(self._certifier.certify(a, explicit), tol)
@@ -314,7 +315,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         optimal
         """
         self.samples.check_unchanged()
-        a, tol = self._read_user_alpha(alpha), as_tolerance(tol)
+        a = self._read_user_alpha(alpha)
+        tol = as_tolerance(tol)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self._certifier.certify(a)
             certificate = self._bound_rounding(measured, tol, polished=False)
@@ -479,7 +481,9 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         parts = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
         names = self._textbook_constraint_rows.names if self.constraints else ()
         first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
-        return [*parts, ("constraints", f"{len(names)} rows: {first}")] if names else parts
+        if names:
+            return [*parts, ("constraints", f"{len(names)} rows: {first}")]
+        return parts
 
     def _certify_solution(
         self, solution: Any, tol: float, polished: bool, form: Form | None = None,
@@ -489,7 +493,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         self.samples.check_unchanged()  # they may have changed while the solver ran
         alpha, w, form = self._read_point(solution, form)
         alpha, target_gap = self._fit_to_time(alpha, w, tol, limits.certificate_seconds)
-        clock, polish_clock = Clock(), limits.polish_clock
+        clock = Clock()
+        polish_clock = limits.polish_clock
         certificate = self._certifier.certify(alpha, w, target_gap)
         certify_seconds, solver_gap = clock.seconds, certificate.gap
         if certificate.sparse_coef is not None:  # later certificates are computed without w

@@ -39,7 +39,10 @@ def build_proof_record(problem: DualStatement, result: SVMResult | None = None) 
         reason = reason or ("linear constraints beside a ball are not in it" if problem._is_affine else "")
     if problem._sample_pairs is not None:
         machine["pairs"] = problem._sample_pairs.tolist()
-    target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
+    if problem._target_kind == "none":
+        target = np.zeros(X.n)
+    else:
+        target = np.asarray(problem.samples.target)
     plane: dict[str, Any] = {}
     if result is not None and problem._dual_structure.classes is not None:
         plane = _describe_class_hyperplanes(problem, result)
@@ -60,9 +63,11 @@ def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str,
     w = result.model.w
     if result.model.radius is not None:
         return {"centre": result.centre.tolist(), "radius": result.radius}
-    description: dict[str, Any] = (
-        {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
-    )
+    description: dict[str, Any]
+    if w is None:
+        description = {"coef": collect_coefficients(problem, result).tolist()}
+    else:
+        description = {"w": w.tolist()}
     if find_point_ball_level(problem, result) is not None:
         return {**description, "radius": 0.0}
     return {**description, "multipliers": collect_multipliers(problem, result)}
@@ -89,7 +94,12 @@ def _describe_parameters(problem: DualStatement) -> dict[str, Any]:
         parameters["intercept"] = problem.intercept
     elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
         ridge = [group.ridge for group in problem._dual_structure.groups if group.multiplier == "b"]
-        parameters["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+        if not ridge:
+            parameters["intercept"] = None
+        elif ridge[0]:
+            parameters["intercept"] = "penalised"
+        else:
+            parameters["intercept"] = "free"
     checked: dict[str, Any] = as_json(parameters, "the parameters")
     return checked
 
@@ -99,7 +109,8 @@ def _describe_kernel(problem: DualStatement) -> tuple[dict[str, Any], RowSource,
 
     Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
     """
-    kernel, X = problem.kernel, as_row_source(problem.X)
+    kernel = problem.kernel
+    X = as_row_source(problem.X)
     if isinstance(kernel, FeatureMap) and type(problem).__name__ not in ALL_IN_ONE:
         return {"name": "linear"}, FeatureRows(X, kernel), ""
     name = NAMES.get(type(kernel))
@@ -107,11 +118,10 @@ def _describe_kernel(problem: DualStatement) -> tuple[dict[str, Any], RowSource,
         return {"name": name}, X, ""
     if name is None or problem.space.shift or problem.space.is_clipped:
         some = not problem.samples.all_weights_positive or problem.constraints
-        why = (
-            f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
-            if some
-            else ""
-        )
+        if some:
+            why = f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
+        else:
+            why = ""
         return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
     values = get_kernel_parameters(kernel)
     odd = name == "polynomial" and not float(values["degree"]).is_integer()

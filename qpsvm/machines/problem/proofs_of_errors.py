@@ -49,7 +49,8 @@ def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     attempt = _try_to_prove_meeting(problem, weights, prefer_exact=True)
     u, v = (attempt.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
-    labels, separation = _name_classes(problem.samples), _explain_disjoint(problem)
+    labels = _name_classes(problem.samples)
+    separation = _explain_disjoint(problem)
     proof = prove_hulls_meet(
         problem.title, (u, v), labels, attempt.equation, attempt.combination, separation, attempt.assumptions
     )
@@ -153,7 +154,8 @@ def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
     if problem._diagonal_weight and find_diagonal_of_row(kernel) is None:
         raise UnsupportedError(f"no proof for the kernel {kernel}: its K(x, x) are not known without rounding")
-    n_machine_rows, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
+    n_machine_rows = len(problem._build_specification().sign)
+    names = problem._textbook_constraint_rows.names
     row_of_name = {name: n_machine_rows + k for k, name in enumerate(names)}
     chosen = [row_of_name[name] if name in row_of_name else int(name[len("margin[") : -1]) for name in weights]
     rows, _ = _build_rows(problem, np.array(chosen), list(weights), uses_matrix=False)

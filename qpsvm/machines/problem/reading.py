@@ -29,13 +29,16 @@ def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha
 
 def read_user_weights(problem: DualStatement, w: ArrayLike) -> FloatArray:
     """Convert w (d,), or coefficients of the samples (n,), to the units of the dual. Raises DataError."""
-    weights, is_linear = as_real_vector(w, "w"), problem.space.is_linear
+    weights = as_real_vector(w, "w")
+    is_linear = problem.space.is_linear
     shape = (problem.space.samples.d if is_linear else problem.n,)
     if weights.shape != shape or not np.isfinite(weights).all():
         kind = "a weight vector" if is_linear else "coefficients over the samples"
         raise DataError(f"w must be {kind}: finite, of shape {shape}; got shape {weights.shape}")
     weights = weights / problem._f_scale if problem._f_scale != 1.0 else weights
-    return problem.space.to_row_weights(weights) if is_linear else problem._select_active(weights)
+    if is_linear:
+        return problem.space.to_row_weights(weights)
+    return problem._select_active(weights)
 
 
 def read_solution(problem: DualStatement, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
@@ -60,7 +63,9 @@ def _read_dual(problem: DualStatement, solution: QPSolution, x: FloatArray) -> t
 
 def _read_primal(problem: DualStatement, solution: QPSolution, x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """Read α from the multipliers of the primal QP, (PHINGE.16), and for a linear kernel w from its variables."""
-    qp, unit, constraints = solution.qp, problem.svm.unit, problem._constraint_rows
+    qp = solution.qp
+    unit = problem.svm.unit
+    constraints = problem._constraint_rows
     margin_multipliers = [qp.multiplier(name, solution.z, solution.y) for name in problem._margin_constraints]
     alpha = np.concatenate(margin_multipliers) / unit
     if constraints is not None:

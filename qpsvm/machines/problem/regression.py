@@ -90,11 +90,13 @@ class RegressionProblem(Problem):
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         """Polish the certificate; if w = 0 has no loss, a relative gap may not exist: compare with β = 0."""
-        t, width = self._active_target, self._get_epsilon()
+        t = self._active_target
+        width = self._get_epsilon()
         ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
-        is_constant_enough = (
-            ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
-        )
+        if self.intercept == "free":
+            is_constant_enough = ends[1] - ends[0] <= 2.0 * width
+        else:
+            is_constant_enough = max(map(abs, ends)) <= width
         if is_constant_enough and not self.constraints:  # (SVR.4)
             return min(self._certifier.certify(self._alpha_at_zero), certificate, key=lambda point: point.gap)
         return super()._polish(certificate, tol, clock, certify_seconds)
@@ -102,15 +104,19 @@ class RegressionProblem(Problem):
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        f, t, epsilon = model.decision_function(self.X[rows]), self.samples.target[rows], self._get_epsilon(certificate)
+        f = model.decision_function(self.X[rows])
+        t = self.samples.target[rows]
+        epsilon = self._get_epsilon(certificate)
         for sign, places in ((1.0, rows), (-1.0, rows + self.n)):
-            yf[places], margin[places] = sign * f, sign * t - epsilon
+            yf[places] = sign * f
+            margin[places] = sign * t - epsilon
 
     def _specify_two_sided(
         self, epsilon: float, upper: Numbers, curvature: Numbers = 0.0, groups: tuple[Equality, ...] = ()
     ) -> Specification:
         """Build (SVR.1): 2n rows of levels t − ε and −t − ε, with U and δ of all rows, and groups besides that of b."""
-        t, (sign, rows) = self._active_target, build_two_sided_rows(len(self._active_target))
+        t = self._active_target
+        sign, rows = build_two_sided_rows(len(self._active_target))
         levels = add_exactly(np.concatenate([t, -t]), np.full(len(sign), -epsilon))
         return Specification(sign, levels, upper, curvature, groups, rows=rows, balance="1ᵀα⁺ − 1ᵀα⁻ = 0")
 

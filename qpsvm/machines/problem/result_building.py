@@ -36,9 +36,14 @@ def build_svm_result(
     has_time: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
     record: Fields about the solve.
     """
-    samples, f_scale, full_certificate = problem.samples, problem._f_scale, certificate
+    samples = problem.samples
+    f_scale = problem._f_scale
+    full_certificate = certificate
     expand = (lambda values: values) if samples.all_weights_positive else problem._expand_from_dual
-    kind = classify_samples(problem.space, certificate) if certificate.kind is None else certificate.kind
+    if certificate.kind is None:
+        kind = classify_samples(problem.space, certificate)
+    else:
+        kind = certificate.kind
     table = None
     if problem._constraint_rows is not None:
         table = build_constraint_table(certificate, problem._constraint_rows, f_scale)
@@ -73,7 +78,8 @@ def remove_constraints(certificate: Certificate) -> Certificate:
     """Restrict the certificate to the rows of the samples; b, a multiplier with linear constraints, is part of f."""
     constraints = certificate.svm.linear_constraints
     assert constraints is not None
-    machine, multipliers = constraints.unconstrained_dual, dict(certificate.multipliers)
+    machine = constraints.unconstrained_dual
+    multipliers = dict(certificate.multipliers)
     b = multipliers.pop("b", 0.0)
     intervals = dict(certificate.intervals)
     low, high = intervals.pop("b", (b, b))
@@ -120,7 +126,8 @@ def _compute_margins(problem: DualStatement, certificate: Certificate, model: Mo
     """Compute s f and the margin that it should reach, for all samples: 0 if f contains the level, as in an SVDD."""
     yf, margin = certificate.yf, certificate.margin
     if problem._diagonal_weight:
-        yf, margin = -problem._f_scale * certificate.violation, np.zeros(certificate.svm.m)
+        yf = -problem._f_scale * certificate.violation
+        margin = np.zeros(certificate.svm.m)
     if not problem.samples.all_weights_positive:
         yf, margin = problem._expand_from_dual(yf), problem._expand_from_dual(margin)
         problem._fill_inactive(np.flatnonzero(problem.samples.weight == 0), model, certificate, yf, margin)
@@ -138,12 +145,16 @@ def _build_model(problem: DualStatement, certificate: Certificate, extras: Mappi
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = f_scale * space.to_caller_intercept(certificate.w, certificate.b)
-        w, radius = multiply(f_scale, space.to_caller_weights(certificate.w)), None
+        w = multiply(f_scale, space.to_caller_weights(certificate.w))
+        radius = None
         if space.is_affine:  # with linear constraints, b is what was certified
             radius = extras["radius"]
         return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     support = certificate.coef.nonzero()[0]  # including points of linear constraints
-    vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
+    if isinstance(space.kernel, Precomputed):
+        vectors = samples.active_rows[support]
+    else:
+        vectors = space.X[support]
     return build_frozen(
         Model, coef=multiply(f_scale, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
     )

@@ -41,7 +41,8 @@ def check_point(problem: DualStatement, result: SVMResult) -> None:
     model = result.model
     check_function_count(problem, result)
     classes = problem._predicted_labels
-    rows, features = len(result.coef), model.n_features
+    rows = len(result.coef)
+    features = model.n_features
     if (rows, features) != problem.X.shape:
         n, d = problem.X.shape
         why = f"is over {rows} rows of {features} features, the problem has {n} rows of {d}"
@@ -64,8 +65,14 @@ def format_title(problem: DualStatement, result: SVMResult) -> str:
 
 def _explain_other_variables(problem: DualStatement, result: SVMResult) -> str:
     """Explain how variables or constraints of a result differ from a problem's: the end of "the result …", or ""."""
-    names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names] if problem.constraints else []
-    result_names = [] if result.constraints is None else result.constraints["name"].tolist()
+    if problem.constraints:
+        names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names]
+    else:
+        names = []
+    if result.constraints is None:
+        result_names = []
+    else:
+        result_names = result.constraints["name"].tolist()
     structure = problem._dual_structure
     if structure.classes is not None:
         return ""

@@ -49,7 +49,10 @@ def compute_scaling(
     # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level; absent factors are 1
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(variable_names or {}).get(name, name): factor for name, factor in variables.items()}
-    rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level) if level != 1.0 else {}
+    if level != 1.0:
+        rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level)
+    else:
+        rows = {}
     return variables, rows, objective
 
 
@@ -68,10 +71,14 @@ def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
         return max(min(sizes, default=1.0), forms.SMALLEST_UNIT)
     curvature = float(svm.curvature.mean()) if svm.has_curvature else 0.0
     unit = min(compute_level_size(svm) / (kappa + curvature), typical_bound)
-    return max(unit, typical_bound / forms.MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
+    if np.isfinite(typical_bound):
+        return max(unit, typical_bound / forms.MAX_SCALED_BOUND)
+    return unit
 
 
 def compute_level_size(svm: SVMDual) -> float:
     """Return the size of the levels ℓ: their common value, else the largest."""
     common_level = svm.common_level
-    return abs(common_level) if common_level is not None else float(np.abs(svm.level).max(initial=0.0))
+    if common_level is not None:
+        return abs(common_level)
+    return float(np.abs(svm.level).max(initial=0.0))

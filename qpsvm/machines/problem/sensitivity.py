@@ -220,17 +220,25 @@ class Sensitivity(OptimalitySystem):
         self, dmu: FloatArray, dalpha: FloatArray, direction: _Direction, two_sided: bool, message: str
     ) -> Derivative:
         """Build the derivative by (SENSE.3), (SENSE.4)."""
-        change, dpoints, dK_beta = direction.change, direction.dpoints, direction.dK_beta
-        beta, points, K = self.beta[self.S], self.points, self.K
+        change = direction.change
+        dpoints = direction.dpoints
+        dK_beta = direction.dK_beta
+        beta = self.beta[self.S]
+        points = self.points
+        K = self.K
         dbeta: FloatArray = np.asarray(np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S], float)
         dmultipliers = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
         db = dmultipliers.pop("b", 0.0)
-        w = points.T @ dbeta + dpoints.T @ beta if isinstance(self.kernel, Linear) else None
+        if isinstance(self.kernel, Linear):
+            w = points.T @ dbeta + dpoints.T @ beta
+        else:
+            w = None
         extras = {name: value for name, value in dmultipliers.items() if name in ("rho", "epsilon")}
         drho = extras.get("rho", -db if self.problem._target_kind == "none" else 0.0)
         if self.problem._target_kind == "none":
             extras["rho"] = drho
-        square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ dK_beta)  # ‖w‖²
+        square = float(beta @ K @ beta)  # ‖w‖²
+        dsquare = float(2.0 * beta @ K @ dbeta + beta @ dK_beta)
         length = np.sqrt(square)
         margin = drho / length - 0.5 * self.rho * dsquare / length**3 if length > 0.0 else float("nan")  # ρ/‖w‖
         value = float(self.alpha @ change.level - 0.5 * beta @ dK_beta - 0.5 * np.square(self.alpha) @ change.curvature)
@@ -276,7 +284,10 @@ class Sensitivity(OptimalitySystem):
             rows = np.sort(np.concatenate([np.flatnonzero(self.is_free), np.array(sorted(freed), dtype=np.int64)]))
             rows = rows.astype(np.int64)
             fixed = np.setdiff1d(np.flatnonzero(self.is_at_bound), rows)
-            factor = self._factor if not freed else SymmetricSystem(self._build_matrix(rows), self._scale)
+            if not freed:
+                factor = self._factor
+            else:
+                factor = SymmetricSystem(self._build_matrix(rows), self._scale)
             at = self.position[self.sample_index[rows]]
             r = np.concatenate([  # (SENSE.2)
                 change.total - self.E[fixed].T @ change.upper[fixed],
@@ -286,8 +297,10 @@ class Sensitivity(OptimalitySystem):
             solution = factor.solve(r)
             if solution is None:
                 return None
-            dmu, dalpha = solution[: len(self.mu)], np.zeros(self.svm.m)
-            dalpha[rows], dalpha[fixed] = solution[len(self.mu) :], change.upper[fixed]
+            dmu = solution[: len(self.mu)]
+            dalpha = np.zeros(self.svm.m)
+            dalpha[rows] = solution[len(self.mu) :]
+            dalpha[fixed] = change.upper[fixed]
             misplaced = self._find_misplaced_row(degenerate, freed, dmu, dalpha, direction, size)
             if misplaced is None:
                 return dmu, dalpha
@@ -325,7 +338,9 @@ class Sensitivity(OptimalitySystem):
         objective: float = 0.0,
     ) -> dict[str, Any]:  # fmt: skip
         """Compute (SENSE.5): see `qpsvm.vjp`."""
-        svm, beta, points = self.svm, self.beta[self.S], self.points
+        svm = self.svm
+        beta = self.beta[self.S]
+        points = self.points
         to_beta, to_b, to_points, to_new, gamma = self._pull_back_values(X, f, b, w)
         to_alpha = np.zeros(svm.m)
         used = np.flatnonzero(self.position[self.sample_index] >= 0)
@@ -333,11 +348,13 @@ class Sensitivity(OptimalitySystem):
         to_mu = np.array([to_b if group.multiplier == "b" else 0.0 for group in svm.groups])
         free, bound = np.flatnonzero(self.is_free), np.flatnonzero(self.is_at_bound)
         z = self._factor.apply(np.concatenate([to_mu, to_alpha[free]]))
-        z_mu, z_free = z[: len(to_mu)], z[len(to_mu) :]
+        z_mu = z[: len(to_mu)]
+        z_free = z[len(to_mu) :]
         to_dual_value = as_real(objective, "objective") * svm.unit
         upper = to_dual_value * self.eta
         upper[bound] += to_alpha[bound] - self.E[bound] @ z_mu - self._compute_Q(bound, free) @ z_free
-        level, curvature = to_dual_value * self.alpha, -0.5 * to_dual_value * np.square(self.alpha)
+        level = to_dual_value * self.alpha
+        curvature = -0.5 * to_dual_value * np.square(self.alpha)
         level[free] += z_free
         curvature[free] -= self.alpha[free] * z_free
         unit = as_real(objective, "objective") * self.objective / svm.unit
@@ -357,9 +374,13 @@ class Sensitivity(OptimalitySystem):
 
         Shapes: (s,), (), (s, d), (q, d) or None, ().
         """
-        beta, points = self.beta[self.S], self.points
-        to_beta, to_b = np.zeros(len(self.S)), as_real(b, "b")
-        to_points, to_new, gamma = np.zeros_like(points), None, 0.0
+        beta = self.beta[self.S]
+        points = self.points
+        to_beta = np.zeros(len(self.S))
+        to_b = as_real(b, "b")
+        to_points = np.zeros_like(points)
+        to_new = None
+        gamma = 0.0
         if (X is None) != (f is None):
             raise DataError("f is a cotangent of f at the rows of X: give both, or neither")
         if X is not None:
@@ -373,7 +394,8 @@ class Sensitivity(OptimalitySystem):
             if not isinstance(self.kernel, Linear):
                 raise UnsupportedError(f"w is no vector of numbers with {self.kernel}: give cotangents of f")
             v = as_finite_vector(w, "w", points.shape[1])
-            to_beta, to_points = to_beta + points @ v, to_points + beta[:, None] * v
+            to_beta = to_beta + points @ v
+            to_points = to_points + beta[:, None] * v
         return to_beta, to_b, to_points, to_new, gamma
 
     def _name_cotangents(
@@ -402,7 +424,8 @@ class Sensitivity(OptimalitySystem):
         v = self.problem.sample_weight[self.problem.active_rows]
         upper_power, curvature_power, total_powers = self._find_weight_powers()
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
-        curvature, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
+        curvature = self.curvature * c.curvature
+        totals = np.array([group.total for group in self.svm.groups])
         to_weights = np.bincount(self.sample_index, upper - curvature, self.svm.n) / v
         common = (upper_power - 1.0) * upper.sum() + (curvature_power + 1.0) * curvature.sum()
         to_weights += (common + float(totals * total_powers @ c.total)) / v.sum()

@@ -40,7 +40,9 @@ def find_affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, 
     if np.count_nonzero(repaired) <= max_rows:
         return alpha
     reduced = _keep_largest(repaired, svm.sign, max_rows)
-    return reduced if np.count_nonzero(make_feasible(svm, reduced)) < np.count_nonzero(repaired) else alpha
+    if np.count_nonzero(make_feasible(svm, reduced)) < np.count_nonzero(repaired):
+        return reduced
+    return alpha
 
 
 def estimate_certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
@@ -71,7 +73,8 @@ def read_neighbouring_alpha(problem: DualStatement, result: SVMResult) -> FloatA
 
     Raises DataError.
     """
-    alpha, rows = _read_alpha(problem, result), problem._constraint_rows
+    alpha = _read_alpha(problem, result)
+    rows = problem._constraint_rows
     if rows is None:
         return alpha
     multipliers = result.constraint_multipliers
@@ -87,12 +90,13 @@ def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
     Raises DataError.
     """
-    samples, svm = (
-        problem.samples,
-        problem.svm if problem.svm.linear_constraints is None else problem.svm.linear_constraints.unconstrained_dual,
-    )
+    samples = problem.samples
+    svm = problem.svm if problem.svm.linear_constraints is None else problem.svm.linear_constraints.unconstrained_dual
     margin = result.margin
-    level = result.rho if result.rho > 0 and len(margin) and (margin == result.rho).all() else 1.0
+    if result.rho > 0 and len(margin) and (margin == result.rho).all():
+        level = result.rho
+    else:
+        level = 1.0
     bounded = np.isfinite(svm.upper)
     if len(result.alpha) == problem._n_dual_variables and len(result.coef) == samples.n:
         alpha = problem._rescale_alpha(problem._restrict_to_dual(result.alpha / level))
@@ -118,9 +122,10 @@ def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 def _align_features(samples: TrainingSamples, result: SVMResult) -> Matrix:
     """Return X with its columns in the order of the other result, if both have names."""
     names, model_names = samples.feature_names, result.model.feature_names
-    order = (
-        None
-        if names is None or model_names is None
-        else find_order(names, model_names, "this problem, unlike that of start,")
-    )
-    return samples.X if order is None else as_row_source(samples.X).matrix()[:, order]
+    if names is None or model_names is None:
+        order = None
+    else:
+        order = find_order(names, model_names, "this problem, unlike that of start,")
+    if order is None:
+        return samples.X
+    return as_row_source(samples.X).matrix()[:, order]

@@ -86,7 +86,10 @@ class MachineStatement(metaclass=FastABCMeta):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._is_complete:
-            remedy = f"replace({name}=...)" if name in (*self._hyperparameters, "kernel", "psd") else "replace(...)"
+            if name in (*self._hyperparameters, "kernel", "psd"):
+                remedy = f"replace({name}=...)"
+            else:
+                remedy = "replace(...)"
             raise FrozenProblemError(f"a problem does not change: problem.{remedy} returns a new one")
         object.__setattr__(self, name, value if type(value) in IMMUTABLE_TYPES else as_read_only(value))
 
@@ -182,7 +185,9 @@ class MachineStatement(metaclass=FastABCMeta):
 
     def _restrict_to_dual(self, alpha: NDArray[Scalar]) -> NDArray[Scalar]:
         """Restrict an array over the caller's α, one entry per dual variable, to the rows of the dual: (m, …)."""
-        return alpha if self._all_weights_positive else alpha[self._active_variables]
+        if self._all_weights_positive:
+            return alpha
+        return alpha[self._active_variables]
 
     def _expand_from_dual(self, values: NDArray[Any]) -> NDArray[Any]:
         """Expand an array over the rows of the dual, (m, …), to all of the caller's α: 0 for samples of weight 0."""
@@ -278,7 +283,10 @@ class MachineStatement(metaclass=FastABCMeta):
         """
         bounded = self._certifier.with_rounding_bound(certificate, tol, in_time)
         is_rounding_too_large = tol < bounded.gap and compute_measured_gap(certificate) <= tol
-        refined_problem = self._without_cancellation if in_time and is_rounding_too_large else None
+        if in_time and is_rounding_too_large:
+            refined_problem = self._without_cancellation
+        else:
+            refined_problem = None
         if refined_problem is None:
             return bounded
         refined = refined_problem._certifier.certify(certificate.alpha)

@@ -42,7 +42,9 @@ def verify_result(problem: DualStatement, result: SVMResult, tol: float | None =
         costs=None if has_classes else collect_costs(problem, result),
     )  # fmt: skip
     proof = prove(request)
-    return replace(proof, alpha=proof.alpha.reshape(-1, len(problem.classes))) if has_classes else proof
+    if has_classes:
+        return replace(proof, alpha=proof.alpha.reshape(-1, len(problem.classes)))
+    return proof
 
 
 def build_proof_request(problem: DualStatement, result: SVMResult) -> ProofRequest:
@@ -53,7 +55,8 @@ def build_proof_request(problem: DualStatement, result: SVMResult) -> ProofReque
     check_result(problem.samples, result)
     check_point(problem, result)
     if problem._dual_structure.classes is not None:
-        space, primal_point = build_class_space(problem), collect_class_primal(problem, result)
+        space = build_class_space(problem)
+        primal_point = collect_class_primal(problem, result)
         return ProofRequest(
             problem._build_exact_program(), ExactClassSpace(space, len(problem.classes)), primal_point,
             problem._select_active(result.alpha).ravel(), repair=make_class_alpha_feasible,

@@ -80,7 +80,10 @@ class ActiveSet:
     """
 
     def __init__(self, rows: SignedRows, data: Data, v: FloatArray, seed: int = 0, clock: Clock | None = None) -> None:
-        self.rows, self.clock, self.events, self.s = rows, clock, 0, 0.0
+        self.rows = rows
+        self.clock = clock
+        self.events = 0
+        self.s = 0.0
         self.random = np.random.default_rng(seed)
         self.current = data.copy()
         self.slope = data.difference_to(data)
@@ -91,7 +94,9 @@ class ActiveSet:
         self.kind = self._classify_rows(v)
         self.v = np.where(self.kind < 0, data.lo, np.where(self.kind > 0, data.hi, v))
         self.f = rows.compute_f(self.v)
-        self.rate, self.f_rate, self.e_rate = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
+        self.rate = np.zeros(rows.m)
+        self.f_rate = np.zeros(len(rows.K))
+        self.e_rate = np.zeros(rows.p)
         self.mu = np.zeros(rows.p)
         self.factor = InverseFactor(rows)
         self.steps: Steps | None = None
@@ -102,7 +107,9 @@ class ActiveSet:
         new = object.__new__(ActiveSet)
         new.__dict__.update(self.__dict__)
         new.steps = None
-        new.current, new.factor, new.clock = self.current.copy(), self.factor.copy(), clock or self.clock
+        new.current = self.current.copy()
+        new.factor = self.factor.copy()
+        new.clock = clock or self.clock
         for name in ("v", "f", "kind", "rate", "f_rate", "e_rate", "pinned", "mu"):
             new.__dict__[name] = self.__dict__[name].copy()
         return new
@@ -158,7 +165,8 @@ class ActiveSet:
 
     def _classify_rows(self, v: FloatArray) -> NDArray[np.int8]:
         """Return the kind of every row, (m,), given v (m,)."""
-        below, above = v - self.current.lo, self.current.hi - v
+        below = v - self.current.lo
+        above = self.current.hi - v
         is_free = np.minimum(below, above) > MIN_FREE_DISTANCE * self.width
         return np.where(is_free, 0, np.where(below <= above, -1, 1)).astype(np.int8)
 
@@ -219,7 +227,9 @@ class ActiveSet:
     def _find_least_violation(self, h: FloatArray) -> FloatArray:
         """Return μ with the smallest sum of violations of (ACTIVE.1), where g = Eμ − h, by a linear program."""
         rows, p = self.rows, self.rows.p
-        m, kind, is_unpinned = rows.m, self.kind, ~self.pinned
+        m = rows.m
+        kind = self.kind
+        is_unpinned = ~self.pinned
         not_low, not_high = (kind >= 0) & is_unpinned, (kind <= 0) & is_unpinned  # Eμ ≤ h at hi, Eμ ≥ h at lo
         slack = np.eye(m)
         A = np.vstack([np.hstack([rows.E[not_low], -slack[not_low]]), np.hstack([-rows.E[not_high], -slack[not_high]])])
@@ -232,8 +242,12 @@ class ActiveSet:
     def _free_next_row(self, base: list[int], unpenalised: IntArray) -> int:
         """Free a row by moving μ of these groups until the row meets g = 0, as in (ACTIVE.4); return it."""
         E = self.rows.E[:, unpenalised]
-        direction = np.linalg.svd(E[base])[2][-1] if base else self.random.normal(size=len(unpenalised))
-        g, g_change = self.compute_g(), E @ direction
+        if base:
+            direction = np.linalg.svd(E[base])[2][-1]
+        else:
+            direction = self.random.normal(size=len(unpenalised))
+        g = self.compute_g()
+        g_change = E @ direction
         candidates = np.flatnonzero((np.abs(g_change) > MIN_G_CHANGE) & ~self.pinned)
         if not len(candidates):
             raise PathBreakdown("the equalities depend on each other")
@@ -294,14 +308,18 @@ class ActiveSet:
         The first entry is for hi, the second for lo; the last item of each is the rate up to which rates are noise.
         Distances that are too short are extended by shifting the bound, (ACTIVE.5).
         """
-        data, slope, free = self.current, self.slope, self.factor.free
+        data = self.current
+        slope = self.slope
+        free = self.factor.free
         v = self.v[free]
         noise = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
         finite = data.hi[np.isfinite(data.hi)]
         size = float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0))
         min_distance = MIN_DISTANCE * max(size, np.finfo(float).tiny)
-        up, down = data.hi[free] - v, v - data.lo[free]
-        upwards, downwards = dv - slope.hi[free], slope.lo[free] - dv
+        up = data.hi[free] - v
+        down = v - data.lo[free]
+        upwards = dv - slope.hi[free]
+        downwards = slope.lo[free] - dv
         for distances, rates, bound, side in ((up, upwards, data.hi, 1.0), (down, downwards, data.lo, -1.0)):
             k = np.flatnonzero((rates > noise) & (distances < min_distance))
             if len(k):
@@ -364,8 +382,14 @@ class ActiveSet:
 
         always_refine: Whether to refine even a residual above `MAX_REFINABLE_RESIDUAL`.
         """
-        rows, p, factor, free = self.rows, self.rows.p, self.factor, self.factor.free
-        W, K, E, sample = factor.inverse, factor.K_free, rows.E[free], rows.sample[free]
+        rows = self.rows
+        p = self.rows.p
+        factor = self.factor
+        free = self.factor.free
+        W = factor.inverse
+        K = factor.K_free
+        E = rows.E[free]
+        sample = rows.sample[free]
         right = self._build_right_sides(E, sample)
         solution = W @ right
         f_change = K.T @ solution[p:]
@@ -398,9 +422,14 @@ class ActiveSet:
         The first one is for the slopes of μ and v_F. The second one, for a correction of their rounding errors, is left
         out if its size is that of a rounding: the correction would only amplify it by a small pivot.
         """
-        rows, data, slope, p, free = self.rows, self.current, self.slope, self.rows.p, self.factor.free
+        rows = self.rows
+        data = self.current
+        slope = self.slope
+        p = self.rows.p
+        free = self.factor.free
         right = np.empty((p + len(free), 2))
-        right[:p, 0], right[p:, 0] = slope.e - self.e_rate, slope.t[free] - self.f_rate[sample]
+        right[:p, 0] = slope.e - self.e_rate
+        right[p:, 0] = slope.t[free] - self.f_rate[sample]
         right[:p, 1] = data.e - rows.E.T @ self.v + rows.ridge * self.mu
         right[p:, 1] = data.t[free] - self.f[sample] - E @ self.mu - rows.curvature[free] * self.v[free]
         mass = float(np.abs(self.v).sum())
@@ -439,9 +468,11 @@ class ActiveSet:
         sign = -1.0 if kind > 0 else 1.0  # so that g of row k gets the right sign
         direction = sign * factor.inverse[:p, p + j]
         direction = direction / np.abs(direction).max(initial=0.0)
-        g_change, g = self.rows.E @ direction, self.compute_g()
+        g_change = self.rows.E @ direction
+        g = self.compute_g()
         is_candidate = (self.kind * g_change > MIN_G_CHANGE) & ~self.pinned
-        distance, steps = np.maximum(-g * self.kind, 0.0), np.full(len(g), np.inf)
+        distance = np.maximum(-g * self.kind, 0.0)
+        steps = np.full(len(g), np.inf)
         np.divide(distance, np.abs(g_change), out=steps, where=is_candidate)
         steps[factor.free] = np.inf
         i = int(np.argmin(steps))
@@ -455,8 +486,11 @@ class ActiveSet:
 
     def _exchange(self, i: int, x: FloatArray, sign: float) -> None:
         """Move row i in the direction of `sign` along the null vector of x until a row meets a bound, (ACTIVE.3)."""
-        rows, factor, p = self.rows, self.factor, self.rows.p
-        free, direction = factor.free, -sign * x[p:]
+        rows = self.rows
+        factor = self.factor
+        p = self.rows.p
+        free = factor.free
+        direction = -sign * x[p:]
         j, size = self._find_blocking_row(i, direction, sign)
         if not np.isfinite(size):
             raise PathBreakdown("the dual is unbounded along a null vector")
@@ -478,7 +512,9 @@ class ActiveSet:
         The free rows move along the direction (f,). Among rows that are nearly first, the fastest one is chosen, as in
         a ratio test with tolerances.
         """
-        data, free, speed = self.current, self.factor.free, np.abs(direction)
+        data = self.current
+        free = self.factor.free
+        speed = np.abs(direction)
         tiny = MIN_RATE * max(float(np.abs(self.v).max(initial=0.0)), np.finfo(float).tiny)
         distance = np.where(direction > 0.0, data.hi[free] - self.v[free], self.v[free] - data.lo[free])
         distance = np.maximum(distance, 0.0)
@@ -494,7 +530,10 @@ class ActiveSet:
     def _bind(self, k: int, kind: int) -> None:
         """Put row k at the bound of `kind`."""
         self.kind[k] = kind
-        bounds, rates = (self.current.hi, self.slope.hi) if kind > 0 else (self.current.lo, self.slope.lo)
+        if kind > 0:
+            bounds, rates = self.current.hi, self.slope.hi
+        else:
+            bounds, rates = self.current.lo, self.slope.lo
         self._set_rate(k, float(rates[k]))
         shift = float(bounds[k] - self.v[k])
         if shift:

@@ -50,7 +50,9 @@ class LeastError:
     def value(self) -> float:
         """Geometric mean of the ends of the widest interval; their mean if it starts at 0."""
         low, high = self.widest
-        return float(np.sqrt(low * high)) if low > 0.0 else 0.5 * (low + high)
+        if low > 0.0:
+            return float(np.sqrt(low * high))
+        return 0.5 * (low + high)
 
 
 def compute_error_curve(
@@ -69,9 +71,11 @@ def compute_error_curve(
     edges = np.concatenate([s0[:1], positions[order], s1[-1:]])
     counts = wrong0[:, 0].sum() + np.concatenate([[0], np.cumsum(changes[order])])
     is_wide = edges[1:] > edges[:-1]  # drop parts of width 0
-    edges, counts = np.append(edges[:-1][is_wide], edges[-1]), counts[is_wide]
+    edges = np.append(edges[:-1][is_wide], edges[-1])
+    counts = counts[is_wide]
     is_step = np.append(True, counts[1:] != counts[:-1])  # join equal parts
-    edges, counts = np.append(edges[:-1][is_step], edges[-1]), counts[is_step]
+    edges = np.append(edges[:-1][is_step], edges[-1])
+    counts = counts[is_step]
     return ErrorCurve(np.asarray(line.value(edges), dtype=np.float64), counts / len(target))
 
 

@@ -38,7 +38,9 @@ class Steps:
         self.numbers: FloatArray = np.empty((limit, 2 + 2 * p + 2 * width))
         self.rows: IntArray = np.empty((limit, 1 + width), dtype=np.int64)
         self.kinds: NDArray[np.int8] = np.empty((limit, m), dtype=np.int8)
-        self.p, self.width, self.count = p, width, 0
+        self.p = p
+        self.width = width
+        self.count = 0
 
     @classmethod
     def from_step(
@@ -48,7 +50,9 @@ class Steps:
         steps = cls(1, len(kind), len(values[0]), len(free))
         steps.count = 1
         steps.numbers[0] = np.concatenate([ends, *values])
-        steps.rows[0, 0], steps.rows[0, 1:], steps.kinds[0] = len(free), free, kind
+        steps.rows[0, 0] = len(free)
+        steps.rows[0, 1:] = free
+        steps.kinds[0] = kind
         return steps
 
 

@@ -40,7 +40,9 @@ class InverseFactor:
     """
 
     def __init__(self, rows: SignedRows, pivot_tolerance: float = PIVOT_TOLERANCE) -> None:
-        self.rows, self.pivot_tolerance, self.count = rows, pivot_tolerance, 0
+        self.rows = rows
+        self.pivot_tolerance = pivot_tolerance
+        self.count = 0
         self.free_buffer: IntArray = np.zeros(0, dtype=np.int64)
         self.inverse_buffer: FloatArray = np.zeros((rows.p, rows.p))
         self.kernel_buffer: FloatArray = np.zeros((0, len(rows.K)))
@@ -67,7 +69,8 @@ class InverseFactor:
         if len(self.inverse_buffer) < p + count:
             inverse, free, K_free = self.inverse, self.free, self.K_free
             size = 2 * (p + count) + EXTRA_ROWS
-            self.inverse_buffer, self.free_buffer = np.zeros((size, size)), np.zeros(size, dtype=np.int64)
+            self.inverse_buffer = np.zeros((size, size))
+            self.free_buffer = np.zeros(size, dtype=np.int64)
             self.kernel_buffer = np.zeros((size, len(self.rows.K)))
             self.inverse[:], self.free[:], self.K_free[:] = inverse, free, K_free
 
@@ -82,22 +85,30 @@ class InverseFactor:
 
     def invert(self, free: IntArray) -> None:
         """Compute M⁻¹ of these free rows. Raises LinAlgError."""
-        rows, p, m = self.rows, self.rows.p, len(free)
-        free, self.count = np.array(free, dtype=np.int64), 0
+        rows = self.rows
+        p = self.rows.p
+        m = len(free)
+        free = np.array(free, dtype=np.int64)
+        self.count = 0
         self._ensure_capacity(m + 1)
         r = rows.sample[free]
         M = np.zeros((p + m, p + m))
         M[:p, :p] = -np.diag(rows.ridge)
-        M[:p, p:], M[p:, :p] = rows.E[free].T, rows.E[free]
+        M[:p, p:] = rows.E[free].T
+        M[p:, :p] = rows.E[free]
         M[p:, p:] = rows.K[np.ix_(r, r)] + np.diag(rows.curvature[free])
         if p + m:
             W = np.linalg.inv(M)
             self.inverse_buffer[: p + m, : p + m] = (W + W.T) / 2.0
-        self.free_buffer[:m], self.kernel_buffer[:m], self.count = free, rows.K[r], m
+        self.free_buffer[:m] = free
+        self.kernel_buffer[:m] = rows.K[r]
+        self.count = m
 
     def compute_border(self, i: int) -> tuple[FloatArray, float, float]:
         """Return x and κ of (FACTOR.2) for row i, and κ as a share of its terms. x is refined once."""
-        rows, p, free = self.rows, self.rows.p, self.free
+        rows = self.rows
+        p = self.rows.p
+        free = self.free
         k, r = rows.sample[i], rows.sample[free]
         c = np.concatenate([rows.E[i], self.K_free[:, k]])
         W = self.inverse
@@ -114,11 +125,13 @@ class InverseFactor:
     def append(self, i: int, x: FloatArray, pivot: float) -> None:
         """Add row i by (FACTOR.2)."""
         self._ensure_capacity(self.count + 1)
-        q, W = self.rows.p + self.count, self.inverse_buffer
+        q = self.rows.p + self.count
+        W = self.inverse_buffer
         W[:q, :q] += np.multiply.outer(x, x / pivot)
         W[q, :q] = W[:q, q] = -x / pivot
         W[q, q] = 1.0 / pivot
-        self.kernel_buffer[self.count], self.free_buffer[self.count] = self.rows.K[self.rows.sample[i]], i
+        self.kernel_buffer[self.count] = self.rows.K[self.rows.sample[i]]
+        self.free_buffer[self.count] = i
         self.count += 1
 
     def can_leave(self, j: int) -> bool:
@@ -128,7 +141,9 @@ class InverseFactor:
 
     def delete(self, j: int) -> None:
         """Remove position j of F by (FACTOR.3), after swapping it with the last one."""
-        last, p, W = self.count - 1, self.rows.p, self.inverse_buffer
+        last = self.count - 1
+        p = self.rows.p
+        W = self.inverse_buffer
         q, a = p + last, p + j
         if j != last:
             W[[a, q], : q + 1] = W[[q, a], : q + 1]
@@ -155,5 +170,7 @@ class InverseFactor:
         new = InverseFactor(self.rows, self.pivot_tolerance)
         new._ensure_capacity(self.count + EXTRA_ROWS)
         new.count = self.count
-        new.inverse[:], new.free[:], new.K_free[:] = self.inverse, self.free, self.K_free
+        new.inverse[:] = self.inverse
+        new.free[:] = self.free
+        new.K_free[:] = self.K_free
         return new

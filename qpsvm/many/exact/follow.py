@@ -169,7 +169,9 @@ def follow(
     """
     path = FollowedPath(rows, start, start.difference_to(goal))
     certifier = PieceCertifier(rows)
-    batch, tries, seed = BATCH, 0, 0
+    batch = BATCH
+    tries = 0
+    seed = 0
     while path.reached < 1.0:
         previous = path.reached
         try:
@@ -190,7 +192,8 @@ def follow(
         tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
         if tries > MAX_TRIES:
             return path
-        batch, seed = RETRY_BATCH, seed + 1
+        batch = RETRY_BATCH
+        seed = seed + 1
         if path.parts:
             last = path.parts[-1]
             v = last.v[last.second[len(last.gaps) - 1]]
@@ -230,8 +233,11 @@ class _PendingPieces:
         if not wide:
             return
         selected: Any = slice(steps.count) if len(wide) == steps.count else wide
-        p, offset = steps.p, np.array(offsets)  # the columns below are explained by `Steps`
-        counts, width = steps.rows[selected, 0], int(steps.rows[selected, 0].max())
+        # `Steps` explains the columns below
+        p = steps.p
+        offset = np.array(offsets)
+        counts = steps.rows[selected, 0]
+        width = int(steps.rows[selected, 0].max())
         is_free = np.arange(width) < counts[:, None]
         v_start = 2 + 2 * p
         v, dv = (steps.numbers[selected, at : at + width][is_free] for at in (v_start, v_start + steps.width))
@@ -289,12 +295,16 @@ def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _Pe
     if not pending.ends:
         return
     stretch = pending.take_stretch()
-    steady, kinds = np.ones(len(path.rows.K), dtype=np.bool_), stretch.kinds
+    steady = np.ones(len(path.rows.K), dtype=np.bool_)
+    kinds = stretch.kinds
     steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False  # free, or not always alike
     find_ends = _find_ends if core.compiled is None else _find_ends_compiled
     points, s, first, second = find_ends(path, certifier, stretch, steady)
     gaps = certifier.bound_gaps(points, first, second)
-    computed_gaps = gaps if (gaps <= tol).all() else certifier.bound_gaps(points, first, second, with_rounding=False)
+    if (gaps <= tol).all():
+        computed_gaps = gaps
+    else:
+        computed_gaps = certifier.bound_gaps(points, first, second, with_rounding=False)
     failed = np.flatnonzero(~(np.minimum(gaps, computed_gaps) <= tol))
     n_good = int(failed[0]) if len(failed) else len(gaps)
     if n_good:
@@ -314,11 +324,14 @@ def _find_ends_compiled(
 
     Returns the points, their s, and the indices of the two ends of each piece, (k,) each.
     """
-    k, m, p = len(stretch), path.rows.m, path.rows.p
+    k = len(stretch)
+    m = path.rows.m
+    p = path.rows.p
     start, slope, to_sums = path.start, path.slope, certifier.totals_to_sums
     sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_hard_group] for data in (start, slope)]
     outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
-    mu, s = np.empty((2 * k, p)), np.empty(2 * k)
+    mu = np.empty((2 * k, p))
+    s = np.empty(2 * k)
     first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     count = core.compiled.piece_ends((
         certifier.pattern_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free,

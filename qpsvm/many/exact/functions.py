@@ -30,11 +30,17 @@ class LeaveOneOutFunctions:
 
     def __init__(self, problem: Problem, full: SVMResult) -> None:
         samples, space = problem.samples, problem.space
-        self.space, self.kernel, self.diagonal_weight = space, space.kernel, problem._diagonal_weight
+        self.space = space
+        self.kernel = space.kernel
+        self.diagonal_weight = problem._diagonal_weight
         self.active_samples: IntArray = np.asarray(problem.active_rows)
         # new samples of a precomputed kernel are rows of kernel values, and these are the columns to take
-        self.vectors = samples.active_rows if isinstance(space.kernel, Precomputed) else space.X
-        self.width, self.names = samples.X.shape[1], samples.feature_names
+        if isinstance(space.kernel, Precomputed):
+            self.vectors = samples.active_rows
+        else:
+            self.vectors = space.X
+        self.width = samples.X.shape[1]
+        self.names = samples.feature_names
         self.function_index = np.zeros(problem.n, dtype=np.intp)
         self.has_weights = full.model.w is not None
         self.w_or_coef: list[Any] = [full.model.w if self.has_weights else full.coef[self.active_samples]]
@@ -90,7 +96,10 @@ class LeaveOneOutFunctions:
         kernel, names, d = self.kernel, self.names, self.width
         w_or_coef, b = np.array(self.w_or_coef), np.array(self.b)
         if isinstance(kernel, FeatureMap) and self.has_weights:
-            X, kernel, names, d = kernel.features(X), Linear(), None, w_or_coef.shape[1]
+            X = kernel.features(X)
+            kernel = Linear()
+            names = None
+            d = w_or_coef.shape[1]
         model = AllInOneModel(  # evaluates many functions over the same samples, which it calls classes
             kernel=kernel, classes=np.arange(len(b)), b=b, coef=w_or_coef.T, vectors=self.vectors,
             w=w_or_coef if self.has_weights else None, n_features=d, feature_names=names,

@@ -162,7 +162,8 @@ def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tup
     else:
         products = compute_kernel_matrix(problem) @ differences.T
         distances = np.sqrt(np.maximum(np.einsum("kj,jk->k", differences, products), 0.0))
-    norm, distances[0] = float(distances[0]), 0.0
+    norm = float(distances[0])
+    distances[0] = 0.0
     return distances, norm
 
 

@@ -211,7 +211,10 @@ def _evaluate_sets(solver: LeaveOutSolver, sets: list[IntArray], bar: Any) -> _E
                 if found.stop_reason:
                     continue
             try:
-                found.decision[rows], found.gap[rows] = solver.evaluate_without(rows) if values is None else values
+                if values is None:
+                    found.decision[rows], found.gap[rows] = solver.evaluate_without(rows)
+                else:
+                    found.decision[rows], found.gap[rows] = values
             except Stopped:
                 found.stop_reason = clock.find_stop_reason() or "time_limit"
                 continue
@@ -256,7 +259,9 @@ def compute_error(problem: Problem, decision: FloatArray) -> float:
 
 def _name_rows(rows: IntArray) -> str:
     """Return the names of the caller's rows for a message."""
-    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
+    if len(rows) == 1:
+        return f"row {rows[0]}"
+    return f"rows {rows[0]} and {len(rows) - 1} more"
 
 
 def _build_result(solver: LeaveOutSolver, found: _Evaluations, groups: ArrayLike | None) -> LeaveOneOut:
@@ -269,7 +274,10 @@ def _build_result(solver: LeaveOutSolver, found: _Evaluations, groups: ArrayLike
         notes = notes + _evaluate_absent(solver, groups, decision, gap)
     statuses = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
     status = statuses[found.stop_reason]
-    has_decision = np.isfinite(decision) if problem._all_weights_positive else slice(None)
+    if problem._all_weights_positive:
+        has_decision = np.isfinite(decision)
+    else:
+        has_decision = slice(None)
     if status is Status.OPTIMAL and (gap[has_decision] > solver.tol).any():
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
@@ -299,7 +307,8 @@ def _evaluate_absent(
         return [f"{_name_rows(grouped)}: f of an SVDD without the group is not available at a sample of weight 0"]
     functions.function_index[grouped] = functions.function_index[mates]
     values = functions.select_values(functions.evaluate_distinct(problem.X[grouped]))
-    decision[grouped], gap[grouped] = values[np.arange(len(grouped)), grouped], gap[mates]
+    decision[grouped] = values[np.arange(len(grouped)), grouped]
+    gap[grouped] = gap[mates]
     return []
 
 
@@ -307,7 +316,8 @@ def _find_active_mates(problem: Problem, absent: IntArray, groups: ArrayLike | N
     """Return for each absent sample an active one of its group, or −1 if there is none."""
     if groups is None:
         return np.full(len(absent), -1)
-    labels, active_rows = np.asarray(groups), problem.active_rows
+    labels = np.asarray(groups)
+    active_rows = problem.active_rows
     known, first = np.unique(labels[active_rows], return_index=True)
     place = np.minimum(np.searchsorted(known, labels[absent]), len(known) - 1)
     return np.where(known[place] == labels[absent], active_rows[first[place]], -1)

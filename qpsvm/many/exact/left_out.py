@@ -84,11 +84,15 @@ class LeaveOutSolver:
     """
 
     def __init__(self, problem: Problem, result: SVMResult | None, tol: float, clock: Clock) -> None:
-        self.problem, self.tol, self.clock, self.n_moved = problem, tol, clock, 0
+        self.problem = problem
+        self.tol = tol
+        self.clock = clock
+        self.n_moved = 0
         svm = problem.svm
         self.signed_rows = SignedRows(problem, [svm])
         full, self.active_set = find_start(problem, self.signed_rows, result, clock)
-        self.full_result, self.full_alpha = full, problem._restrict_to_dual(full.alpha)
+        self.full_result = full
+        self.full_alpha = problem._restrict_to_dual(full.alpha)
         self.removals = RemovalBuilder(problem, self.signed_rows, self.full_alpha)
         self.has_hard_rows = svm.hard_rows is not None
         size = max(abs(full.primal), abs(full.dual))  # `full.gap` is (P − D)/size
@@ -178,7 +182,10 @@ class LeaveOutSolver:
             return None
         self.functions.add_certified(removal.samples, certificate)
         # f of a ball has a further term of K(x, x), which is the level of its rows, so f is minus the violation
-        f = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
+        if problem._diagonal_weight:
+            f = -certificate.violation * problem._f_scale
+        else:
+            f = dual.sign * certificate.yf
         return self.removals.reduce_to_samples(f)[removal.samples], float(certificate.gap)
 
     def _solve_without(self, samples: IntArray, is_removed: NDArray[np.bool_]) -> LeftOutValues:
@@ -188,7 +195,10 @@ class LeaveOutSolver:
         try:
             remaining = restrict_to_rows(problem, remaining_samples)
             start = None if self.has_hard_rows else self.full_alpha[~is_removed]
-            seconds = None if self.clock.limit is None else max(self.clock.remaining, MIN_SECONDS)
+            if self.clock.limit is None:
+                seconds = None
+            else:
+                seconds = max(self.clock.remaining, MIN_SECONDS)
             result = solve(remaining, tol=self.tol, check=False, time_limit=seconds, start=start)
         except QPSVMError as error:
             raise NoMachine(str(error)) from error
@@ -198,7 +208,8 @@ class LeaveOutSolver:
             raise NoMachine(str(result.error))
         self.functions.add_result(samples, remaining_samples, result)
         X = problem.samples.active_features[samples]
-        X = X[:, problem.active_rows[remaining_samples]] if isinstance(problem.kernel, Precomputed) else X
+        if isinstance(problem.kernel, Precomputed):
+            X = X[:, problem.active_rows[remaining_samples]]
         diagonal = problem._take_kernel_diagonal(problem.active_rows[samples])
         return np.asarray(result.decision_function(X, diagonal=diagonal)), float(result.gap)
 
@@ -221,9 +232,15 @@ class RemovalBuilder:
     """
 
     def __init__(self, problem: Problem, signed_rows: SignedRows, full_alpha: FloatArray) -> None:
-        self.problem, self.svm, self.signed_rows, self.full_alpha = problem, problem.svm, signed_rows, full_alpha
+        self.problem = problem
+        self.svm = problem.svm
+        self.signed_rows = signed_rows
+        self.full_alpha = full_alpha
         self.full_data = signed_rows.build_data(self.svm)
-        self.sample_of_row = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
+        if self.svm.rows is None:
+            self.sample_of_row = np.arange(self.svm.m)
+        else:
+            self.sample_of_row = np.asarray(self.svm.rows)
         self.depends_on_count = any(name in problem._hyperparameters for name in ("nu", "lam"))
         self.remaining_cache: dict[tuple[int, int], _RemainingData] = {}
         self.is_positive = np.zeros(len(problem.active_rows), dtype=np.bool_)
@@ -240,11 +257,15 @@ class RemovalBuilder:
         if self.problem.samples.classes is not None and self.n_positive - n_removed_positive in (0, n_remaining):
             raise NoMachine("no other sample of its class is left")
         sample_of_row = self.sample_of_row
-        is_removed = sample_of_row == samples[0] if len(samples) == 1 else np.isin(sample_of_row, samples)
+        if len(samples) == 1:
+            is_removed = sample_of_row == samples[0]
+        else:
+            is_removed = np.isin(sample_of_row, samples)
         if not self.depends_on_count and not self.full_alpha[is_removed].any():
             return None
         dual = self._build_dual(samples, is_removed, n_removed_positive)
-        goal, changed = self.signed_rows.build_data(dual), np.unique(self.signed_rows.merged_row[is_removed])
+        goal = self.signed_rows.build_data(dual)
+        changed = np.unique(self.signed_rows.merged_row[is_removed])
         width = np.maximum(self.full_data.hi[changed], -self.full_data.lo[changed])
         for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
             bounds[changed] = np.where(np.abs(bounds[changed]) <= ZERO_BOUND * width, 0.0, bounds[changed])
@@ -258,7 +279,8 @@ class RemovalBuilder:
 
     def _build_dual(self, samples: IntArray, is_removed: NDArray[np.bool_], n_removed_positive: int) -> SVMDual:
         """Build the dual without these samples, in which their rows stay, with bounds of 0. Raises NoMachine."""
-        svm, upper = self.svm, np.array(self.svm.upper)
+        svm = self.svm
+        upper = np.array(self.svm.upper)
         groups, unit = svm.groups, svm.unit
         if self.depends_on_count:
             remaining = self._build_remaining_data(samples, n_removed_positive)

@@ -122,11 +122,10 @@ def check_name(problem: Problem, name: Any) -> None:
             f"{name} does not enter the dual linearly, so optima do not move along straight lines with it: qpsvm.path "
             "and cross_validate take a grid of it"
         )
-    hint = (
-        describe_nearest(str(name), problem._hyperparameters)
-        if problem._hyperparameters
-        else "it has none that is a number"
-    )
+    if problem._hyperparameters:
+        hint = describe_nearest(str(name), problem._hyperparameters)
+    else:
+        hint = "it has none that is a number"
     raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {hint}")
 
 

@@ -125,7 +125,9 @@ def build_path(line: ParameterLine, followed: FollowedPath, tol: float) -> Exact
     breakpoints[0] = line.low  # as given, not as rounded
     if followed.parts and followed.reached == 1.0:
         breakpoints[-1] = line.high
-    status, message, gaps = STATUS_OF_REASON.get(followed.stop_reason, Status.INACCURATE), "", followed.gaps
+    status = STATUS_OF_REASON.get(followed.stop_reason, Status.INACCURATE)
+    message = ""
+    gaps = followed.gaps
     if not followed.stop_reason and not (gaps <= tol).all():
         status = Status.INACCURATE
         message = (

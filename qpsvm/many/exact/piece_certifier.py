@@ -135,9 +135,10 @@ class PieceCertifier:
         has_hard_groups = bool(self.is_hard_group.any())
         values, inverse = np.unique(rows.E[:, self.is_hard_group], axis=0, return_inverse=True)
         self.pattern_of_row = np.ascontiguousarray(inverse.ravel(), dtype=np.int64)
-        self.patterns = (
-            [np.flatnonzero(self.pattern_of_row == k) for k in range(len(values))] if has_hard_groups else []
-        )
+        if has_hard_groups:
+            self.patterns = [np.flatnonzero(self.pattern_of_row == k) for k in range(len(values))]
+        else:
+            self.patterns = []
         self.totals_to_sums = np.linalg.inv(values.T) if has_hard_groups and len(values) == values.shape[1] else None
         self.buffers: dict[str, FloatArray] = {}
         self.max_entry = max(float(np.abs(rows.E).max(initial=0.0)), 1.0)
@@ -176,13 +177,16 @@ class PieceCertifier:
 
         If there are too few of them, f is computed from v. The arrays of the products are reused.
         """
-        beta, K, k = self.rows.compute_beta(v).T, self.rows.K, len(s)  # (k, n)
+        beta = self.rows.compute_beta(v).T  # (k, n)
+        K = self.rows.K
+        k = len(s)
         if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.is_symmetric:
             return self.build_points_from_columns(v, mu, t, lo, hi, e)
         x = (s - s[0]) / (s[-1] - s[0])
         shares = np.column_stack([1.0 - x, x])
         ends = np.where(steady, beta[[0, -1]], 0.0)
-        moving, linear = np.flatnonzero(~steady), np.flatnonzero(steady & ends.any(axis=0))
+        moving = np.flatnonzero(~steady)
+        linear = np.flatnonzero(steady & ends.any(axis=0))
         K_moving = np.take(K, moving, axis=0, out=self.reserve_buffer("K_moving", len(moving), len(K)), mode="clip")
         beta_moving = np.take(beta, moving, axis=1, out=self.reserve_buffer("beta_moving", k, len(moving)), mode="clip")
         f = np.matmul(beta_moving, K_moving, out=self.reserve_buffer("f", k, len(K)))
@@ -229,13 +233,19 @@ class PieceCertifier:
         """
         with np.errstate(invalid="ignore", over="ignore"):
             mass, kappa = self._bound_kernel_errors(points)
-            compute_sums = self._compute_sums if core.compiled is None else self._compute_sums_compiled
+            if core.compiled is None:
+                compute_sums = self._compute_sums
+            else:
+                compute_sums = self._compute_sums_compiled
             sums = compute_sums(points, kappa, first, second, with_rounding)
             repair_cost = self._bound_repair_cost(points, sums, first, second)
             difference = sums.gap + np.stack(self._compute_penalty(points, first, second)) + repair_cost
             difference *= 1.0 + gamma(self.rows.m + 20)  # the rounding of these sums
             dual, dual_error, term_size = self._compute_dual(points, sums, kappa * mass, first, second)
-            min_size = np.zeros(len(dual_error)) if with_rounding else NEARLY_ZERO * term_size
+            if with_rounding:
+                min_size = np.zeros(len(dual_error))
+            else:
+                min_size = NEARLY_ZERO * term_size
             gaps = _bound_relative_gaps(difference, dual, dual_error, min_size)
             loose = np.flatnonzero(~(gaps <= GOOD_GAP))
             if len(loose):
@@ -283,7 +293,8 @@ class PieceCertifier:
         self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
     ) -> _Sums:  # fmt: skip
         """Do the same as `_compute_sums`, by the compiled core."""
-        rows, k = self.rows, points.v.shape[1]
+        rows = self.rows
+        k = points.v.shape[1]
         shape = (3, len(first))
         sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, len(self.patterns), 5)))
         columns = [
@@ -301,7 +312,8 @@ class PieceCertifier:
         """Bound the factors of (BETWEEN.1), given z and a bound of its error, (m, k) each."""
         # rows with lo = hi = 0 have the sign 0 and do not contribute
         sign = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
-        alpha, shortfall = np.abs(points.v), sign * z
+        alpha = np.abs(points.v)
+        shortfall = sign * z
         z_plus, z_minus = np.maximum(shortfall + radius, 0.0), np.maximum(radius - shortfall, 0.0)
         upper = np.where(sign > 0.0, points.hi, -points.lo) * np.abs(sign)
         is_unbounded = np.isinf(upper)
@@ -375,7 +387,10 @@ class PieceCertifier:
 
         kernel_error (k,): Bound of the error of D at each point that is due to kernel values.
         """
-        rows, soft, dual, terms = self.rows, ~self.is_hard_group, sums.dual, sums.terms
+        rows = self.rows
+        soft = ~self.is_hard_group
+        dual = sums.dual
+        terms = sums.terms
         if soft.any():
             h = (rows.E[:, soft].T @ points.v - points.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
             ends = ((first, first), (first, second), (second, second))
@@ -402,7 +417,8 @@ def _bound_relative_gaps(
 def _subdivide(coefficients: FloatArray) -> FloatArray:
     """Return the Bernstein coefficients of parabolas on each of the `PARTS` of their piece: (3, k) → (3, parts, k)."""
     first, middle, last = coefficients
-    a, b = PARTS[:-1, None], PARTS[1:, None]
+    a = PARTS[:-1, None]
+    b = PARTS[1:, None]
 
     def blossom(u: FloatArray, v: FloatArray) -> FloatArray:
         return np.asarray((1 - u) * (1 - v) * first + ((1 - u) * v + u * (1 - v)) * middle + u * v * last)

@@ -72,5 +72,8 @@ def _is_same_data(a: Any, b: Any) -> bool:
         return True
     if a.is_sparse != b.is_sparse or a.X.shape != b.X.shape:
         return False
-    equal = (a.X != b.X).nnz == 0 if sp.issparse(a.X) else np.array_equal(a.X, b.X)
+    if sp.issparse(a.X):
+        equal = (a.X != b.X).nnz == 0
+    else:
+        equal = np.array_equal(a.X, b.X)
     return bool(equal and np.array_equal(a.target, b.target) and np.array_equal(a.weight, b.weight))

@@ -54,10 +54,15 @@ class Tableau:
     """
 
     def __init__(self, base: ActiveSet) -> None:
-        rows, p, m = base.rows, base.rows.p, base.rows.m
+        rows = base.rows
+        p = base.rows.p
+        m = base.rows.m
         check_memory(m, m, "the tableau of an optimum, which", "")
         self.rows, self.data = rows, base.current
-        self.v, self.mu, self.kind, self.pinned = base.v, base.mu, base.kind, base.pinned
+        self.v = base.v
+        self.mu = base.mu
+        self.kind = base.kind
+        self.pinned = base.pinned
         free, W = base.factor.free, base.factor.inverse
         r = rows.sample
         H = rows.K.copy() if rows.has_one_row_per_sample else rows.K[np.ix_(r, r)]
@@ -68,14 +73,18 @@ class Tableau:
         H[free] = X[p:]  # from here on Hᵀ: the columns of free rows, at rows at bounds
         H[:, free] = -X[p:].T  # the columns of rows at bounds, at free rows
         H[np.ix_(free, free)] = W[p:, p:]
-        self.columns, self.mu_columns, self.e_columns, self.mu_corner = H, -X[:p], X[:p].copy(), W[:p, :p].copy()
+        self.columns = H
+        self.mu_columns = -X[:p]
+        self.e_columns = X[:p].copy()
+        self.mu_corner = W[:p, :p].copy()
         self.mu_columns[:, free] = self.e_columns[:, free] = W[:p, p:]
         self.is_free = np.zeros(m, dtype=np.bool_)
         self.is_free[free] = True
         self.state = np.where(self.is_free, base.v, base.compute_g())
         self.min_state = np.where(self.is_free, base.current.lo, np.where(base.kind < 0, 0.0, -np.inf))
         self.max_state = np.where(self.is_free, base.current.hi, np.where(base.kind > 0, 0.0, np.inf))
-        self.min_state[self.pinned], self.max_state[self.pinned] = -np.inf, np.inf
+        self.min_state[self.pinned] = -np.inf
+        self.max_state[self.pinned] = np.inf
 
     def find_optima(self, changes: Sequence[tuple[IntArray, Data]]) -> list[tuple[FloatArray, FloatArray] | None]:
         """Return v (m,) and μ (p,) of the optimum after each change; None if the tableau does not suffice.
@@ -96,7 +105,8 @@ class Tableau:
 
     def _follow_change(self, change: _Change, drift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Follow one change to its optimum; None if that fails."""
-        is_free, max_diagonal = self.is_free.copy(), self.rows.max_diagonal
+        is_free = self.is_free.copy()
+        max_diagonal = self.rows.max_diagonal
         removed_free = change.removed[self.is_free[change.removed]]
         switched = _SwitchedRows(self.columns, max_diagonal, drift, change.rates)
         for k in removed_free.tolist():
@@ -104,7 +114,8 @@ class Tableau:
                 return None
         state = self.state.copy()
         state[removed_free], is_free[change.removed] = 0.0, False
-        v_noise, g_noise = MIN_RATE * change.size, MIN_RATE * change.size * max_diagonal
+        v_noise = MIN_RATE * change.size
+        g_noise = MIN_RATE * change.size * max_diagonal
         noise = np.where(is_free, v_noise, g_noise)
         s = 0.0
         for _ in range(MAX_EVENTS):
@@ -118,11 +129,15 @@ class Tableau:
             if is_free[k]:
                 if not switched.switch_row(k, True, change.bind_row(k, side)):
                     return None
-                is_free[k], state[k], noise[k] = False, 0.0, g_noise
+                is_free[k] = False
+                state[k] = 0.0
+                noise[k] = g_noise
             else:
                 if not switched.switch_row(k, False):
                     return None
-                is_free[k], state[k], noise[k] = True, change.free_row(k, s), v_noise
+                is_free[k] = True
+                state[k] = change.free_row(k, s)
+                noise[k] = v_noise
         return None
 
     def _read_point(
@@ -135,7 +150,9 @@ class Tableau:
         freed = switched[self.is_free[switched]]
         u[freed] = state[freed]
         mu = self.mu + self.mu_columns @ u + self.mu_corner @ change.slope.e
-        return (v, mu) if np.isfinite(v).all() and np.isfinite(mu).all() else None
+        if np.isfinite(v).all() and np.isfinite(mu).all():
+            return v, mu
+        return None
 
 
 class _Change:
@@ -149,7 +166,10 @@ class _Change:
     """
 
     def __init__(self, base: Tableau, removed: IntArray, goal: Data) -> None:
-        self.start, self.removed, self.goal, self.kind = base.data, removed, goal, base.kind.copy()
+        self.start = base.data
+        self.removed = removed
+        self.goal = goal
+        self.kind = base.kind.copy()
         self.min_state, self.max_state = base.min_state.copy(), base.max_state.copy()
         self.slope = base.data.difference_to(goal)
         lo, hi = self.slope.lo, self.slope.hi
@@ -157,7 +177,8 @@ class _Change:
         self.kind[removed] = 0
         self.rates = np.where(self.kind > 0, hi, np.where(self.kind < 0, lo, 0.0))
         self.rates[removed] = np.where(base.is_free[removed], 0.0, -base.v[removed])
-        self.min_state[removed], self.max_state[removed] = -np.inf, np.inf
+        self.min_state[removed] = -np.inf
+        self.max_state[removed] = np.inf
         self.is_still = not (lo.any() or hi.any())
         self.has_many_rates = np.count_nonzero(self.rates) > MAX_SINGLE_UPDATES
         sizes = [np.abs(values).max(initial=0.0) for values in (base.v[removed], self.slope.e, lo, hi)]
@@ -190,7 +211,10 @@ class _Change:
     def bind_row(self, k: int, side: int) -> float:
         """Put row k at a bound, and return the rate of that bound."""
         self.kind[k] = side
-        self.min_state[k], self.max_state[k] = (-np.inf, 0.0) if side > 0 else (0.0, np.inf)
+        if side > 0:
+            self.min_state[k], self.max_state[k] = -np.inf, 0.0
+        else:
+            self.min_state[k], self.max_state[k] = 0.0, np.inf
         if self.is_still:
             return 0.0
         self.min_rate[k] = self.max_rate[k] = 0.0
@@ -216,7 +240,11 @@ class _SwitchedRows:
     """
 
     def __init__(self, columns: FloatArray, max_diagonal: float, drift: FloatArray, rates: FloatArray) -> None:
-        self.columns, self.max_diagonal, self.drift, self.rates, self.count = columns, max_diagonal, drift, rates, 0
+        self.columns = columns
+        self.max_diagonal = max_diagonal
+        self.drift = drift
+        self.rates = rates
+        self.count = 0
         self.order: IntArray = np.zeros(MAX_SWITCHED, dtype=np.int64)
         self.w_rates = np.zeros(MAX_SWITCHED)
         self.P_columns = np.empty((MAX_SWITCHED, len(drift)))
@@ -246,20 +274,27 @@ class _SwitchedRows:
         positions = np.flatnonzero(k == P)
         if len(positions):
             return self._restore_row(int(positions[0]), is_free, rate)
-        column, row = self.columns[k, P], self.P_columns[:n, k]
-        x, z = Q[:n, :n] @ column, row @ Q[:n, :n]
+        column = self.columns[k, P]
+        row = self.P_columns[:n, k]
+        x = Q[:n, :n] @ column
+        z = row @ Q[:n, :n]
         pivot = float(self.columns[k, k]) - float(row @ x)
         if n >= MAX_SWITCHED or not self._is_regular(pivot, is_free):
             return False
         Q[:n, :n] += np.multiply.outer(x, z / pivot)
-        Q[:n, n], Q[n, :n], Q[n, n] = -x / pivot, -z / pivot, 1.0 / pivot
-        self.order[n], self.w_rates[n], self.P_columns[n] = k, rate, self.columns[k]
+        Q[:n, n] = -x / pivot
+        Q[n, :n] = -z / pivot
+        Q[n, n] = 1.0 / pivot
+        self.order[n] = k
+        self.w_rates[n] = rate
+        self.P_columns[n] = self.columns[k]
         self.count = n + 1
         return True
 
     def _restore_row(self, a: int, is_free: bool, rate: float) -> bool:
         """Switch the row at position a of P back, to the rate of its bound; return False if M becomes singular."""
-        n, Q = self.count - 1, self.inverse
+        n = self.count - 1
+        Q = self.inverse
         if not self._is_regular(float(Q[a, a]), is_free):
             return False
         k = int(self.order[a])
@@ -269,14 +304,18 @@ class _SwitchedRows:
         if a != n:
             Q[[a, n], : n + 1] = Q[[n, a], : n + 1]
             Q[: n + 1, [a, n]] = Q[: n + 1, [n, a]]
-            self.order[a], self.w_rates[a], self.P_columns[a] = self.order[n], self.w_rates[n], self.P_columns[n]
+            self.order[a] = self.order[n]
+            self.w_rates[a] = self.w_rates[n]
+            self.P_columns[a] = self.P_columns[n]
         Q[:n, :n] -= np.multiply.outer(Q[:n, n], Q[n, :n] / Q[n, n])
         self.count = n
         return True
 
     def _is_regular(self, pivot: float, is_free: bool) -> bool:
         """Return whether M stays regular with this pivot when a free row leaves, or a row at a bound enters."""
-        return pivot * self.max_diagonal > MIN_PIVOT if is_free else pivot > MIN_PIVOT * self.max_diagonal
+        if is_free:
+            return pivot * self.max_diagonal > MIN_PIVOT
+        return pivot > MIN_PIVOT * self.max_diagonal
 
 
 def build_tableau(base: ActiveSet | None) -> Tableau | None:

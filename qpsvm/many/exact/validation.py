@@ -387,7 +387,10 @@ def _follow_paths(
     A task has all folds of a point, which share a Gram matrix; in parallel it has a single one.
     """
     is_sequential = n_jobs in (None, 1)
-    bundles = [range(len(split))] if is_sequential else [range(k, k + 1) for k in range(len(split))]
+    if is_sequential:
+        bundles = [range(len(split))]
+    else:
+        bundles = [range(k, k + 1) for k in range(len(split))]
     slots = [(point, bundle) for point in range(len(grid.points)) for bundle in bundles]
     tasks = [
         (grid.problem, grid.points[point], [split[k] for k in bundle], name, interval, options)
@@ -411,11 +414,15 @@ def _iter_paths(
         share_gram(full_problem)
         for fold in folds:
             fold_problem = FoldProblem(full_problem, fold)
-            path = None if is_interrupted() else _compute_path(fold_problem.problem, name, interval, options)
+            if is_interrupted():
+                path = None
+            else:
+                path = _compute_path(fold_problem.problem, name, interval, options)
             if path is None or not len(path):
-                status, message = (
-                    (Status.INTERRUPTED, Status.INTERRUPTED.sentence) if path is None else (path.status, path.message)
-                )
+                if path is None:
+                    status, message = Status.INTERRUPTED, Status.INTERRUPTED.sentence
+                else:
+                    status, message = path.status, path.message
                 empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))
                 yield _Outcome(empty_curve, interval.low, math.inf, str(status), message)
                 continue
@@ -443,7 +450,8 @@ def average_curves(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> Error
     edges = edges[edges <= end]
     if len(edges) < 2:
         return ErrorCurve(edges, np.zeros(0))
-    common, total = math.lcm(*tested), np.zeros(len(edges) - 1, dtype=object)
+    common = math.lcm(*tested)
+    total = np.zeros(len(edges) - 1, dtype=object)
     for curve, count in zip(curves, tested, strict=True):
         position = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
         wrong = np.rint(curve.values * count).astype(np.int64).astype(object)

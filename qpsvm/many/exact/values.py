@@ -39,7 +39,8 @@ class Decisions:
         space, size = self.problem.space, self.problem._f_scale
         if not space.is_linear:
             return float(self.compute_planes([alpha], [mu])[1][0])
-        beta, level = self.problem.svm.beta(alpha), self._select_intercepts([mu])[0]
+        beta = self.problem.svm.beta(alpha)
+        level = self._select_intercepts([mu])[0]
         w = space.weights(beta)
         return float(size * space.to_caller_intercept(w, space.build_hyperplane(beta, w, level).b))
 
@@ -64,7 +65,9 @@ class Decisions:
 
     def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients or, if the kernel is linear, w of each point, and their intercepts."""
-        problem, svm, space = self.problem, self.problem.svm, self.problem.space
+        problem = self.problem
+        svm = self.problem.svm
+        space = self.problem.space
         b = self._select_intercepts(mus)
         beta = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:
@@ -113,22 +116,28 @@ class Decisions:
         For a linear machine, return the features instead of K, (q, d). Raises DataError.
         """
         problem = self.problem
-        samples, space = self._check_samples(X), problem.space
+        samples = self._check_samples(X)
+        space = problem.space
         diagonal_values = check_kernel_diagonal(
             problem.kernel, diagonal, samples.shape[0], needed=problem._diagonal_weight != 0.0
         )
         if space.is_linear:
-            features = space.kernel.features(samples) if isinstance(space.kernel, FeatureMap) else samples
+            if isinstance(space.kernel, FeatureMap):
+                features = space.kernel.features(samples)
+            else:
+                features = samples
             Z = features if space.origin is None else as_dense(features) - space.origin
             return Z, problem._diagonal_weight * squared_norms(Z)[:, None]
         if isinstance(problem.kernel, Precomputed):
-            K = samples[:, problem.active_rows] if samples.shape[1] == problem.n else samples
+            if samples.shape[1] == problem.n:
+                K = samples[:, problem.active_rows]
+            else:
+                K = samples
         else:
             K = problem.kernel(samples, problem.samples.active_features)
         if problem._diagonal_weight:
-            diagonal_values = (
-                np.asarray(problem.kernel.diagonal(samples)) if diagonal_values is None else diagonal_values
-            )
+            if diagonal_values is None:
+                diagonal_values = np.asarray(problem.kernel.diagonal(samples))
             return np.asarray(K), problem._diagonal_weight * diagonal_values[:, None]
         return np.asarray(K.toarray() if sp.issparse(K) else K), np.zeros((samples.shape[0], 1))
 
@@ -137,7 +146,10 @@ class Decisions:
         if self.problem.space.is_clipped:
             raise UnsupportedError("values of a kernel that was clipped are known one result at a time: use at(…)")
         order = find_column_order(X, self.problem.feature_names)
-        columns = None if isinstance(self.problem.kernel, Precomputed) else self.problem.X.shape[1]
+        if isinstance(self.problem.kernel, Precomputed):
+            columns = None
+        else:
+            columns = self.problem.X.shape[1]
         samples = as_matrix(X, "X", columns)
         return samples if order is None else samples[:, order]
 

@@ -194,11 +194,13 @@ class CrossValidation:
         }
 
     def __str__(self) -> str:
-        n_points, heading = self.mean.size, f"{self.scoring}, {self.folds} folds"
+        n_points = self.mean.size
+        heading = f"{self.scoring}, {self.folds} folds"
         displayed = np.arange(n_points)
         if n_points > MAX_ROWS:
             order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
-            displayed, heading = order[:MAX_ROWS], f"{heading}: the best {MAX_ROWS} of {n_points} points"
+            displayed = order[:MAX_ROWS]
+            heading = f"{heading}: the best {MAX_ROWS} of {n_points} points"
         columns = {name: [column[i] for i in displayed] for name, column in self.columns().items()}
         formats = {"mean": "{:.4f}".format, "std": "{:.4f}".format, "gap": "{:.1e}".format}
         return f"{heading}\n{format_columns(columns, formats)}"
@@ -317,7 +319,8 @@ def cross_validate(
     check = as_flag(solve_options.pop("check", True), "check")
     scorer = find_scorer(scoring, problem, grid.axes)
     all_folds = build_folds(problem, folds, shuffle, seed)
-    tasks, points = _split_into_tasks(grid, len(all_folds), n_jobs), grid.points
+    tasks = _split_into_tasks(grid, len(all_folds), n_jobs)
+    points = grid.points
     arguments = [
         (grid, task.kernel, [points[i] for i in task.points], [all_folds[j] for j in task.folds], scorer, solve_options)
         for task in tasks
@@ -345,7 +348,10 @@ def _split_into_tasks(grid: Grid, n_folds: int, n_jobs: int | None) -> list[Task
     """Return one task per kernel, whose folds share a Gram matrix; with one kernel and several jobs, one per fold."""
     groups = grid.group_by_kernel()
     is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
-    bundles = [[j] for j in range(n_folds)] if is_parallel_over_folds else [list(range(n_folds))]
+    if is_parallel_over_folds:
+        bundles = [[j] for j in range(n_folds)]
+    else:
+        bundles = [list(range(n_folds))]
     return [Task(kernel, points, folds) for kernel, points in groups for folds in bundles]
 
 

@@ -41,7 +41,9 @@ class FoldProblem:
     """
 
     def __init__(self, problem: Problem, fold: Fold) -> None:
-        self.problem, self.fold, self.space = restrict_to_rows(problem, fold.train), fold, problem.space
+        self.problem = restrict_to_rows(problem, fold.train)
+        self.fold = fold
+        self.space = problem.space
         rows = problem.active_rows
         self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
         self.target = get_target(problem)[self.test_rows]
@@ -52,8 +54,13 @@ class FoldProblem:
     def _cross_gram(self) -> FloatArray | None:
         """K between test and training rows, (t, k); None if the full matrix is not stored."""
         gram = None if self.space.is_linear else self.space.gram
-        K = gram.cached_matrix if isinstance(gram, KernelGram) and self.space.is_plain else None
-        return None if K is None else K[self.fold.test[:, None], self.fold.train]
+        if isinstance(gram, KernelGram) and self.space.is_plain:
+            K = gram.cached_matrix
+        else:
+            K = None
+        if K is None:
+            return None
+        return K[self.fold.test[:, None], self.fold.train]
 
     def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
         """Evaluate f at the test samples for each result: (t,), or (t, k) for several classes in one program."""

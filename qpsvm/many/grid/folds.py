@@ -32,7 +32,8 @@ def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -
 
     Raises DataError, ParameterError, ParameterTypeError.
     """
-    target, two_classes = get_target(problem), problem.samples.classes is not None
+    target = get_target(problem)
+    two_classes = problem.samples.classes is not None
     labels = target[problem.active_rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return _split_into_folds(labels, two_classes, int(folds), shuffle, seed)
@@ -84,7 +85,8 @@ def draw_folds(
     """Return scikit-learn's folds of n rows: stratified by class if labels are given, else with undivided groups."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-    subject, n_smallest = f"there are {describe_active(n, unit)}", n
+    subject = f"there are {describe_active(n, unit)}"
+    n_smallest = n
     if groups is not None:
         n_smallest = len(np.unique(groups))
         subject = f"there are {n_smallest} groups"
@@ -94,7 +96,8 @@ def draw_folds(
     if n_smallest < folds:
         hint = f"; {n_smallest} folds are the most" if n_smallest >= 2 else ""
         raise DataError(f"{subject}, too few for {folds} folds, each of which needs one{hint}")
-    kind, options = (KFold if labels is None else StratifiedKFold), {"shuffle": shuffle, "random_state": seed}
+    kind = KFold if labels is None else StratifiedKFold
+    options = {"shuffle": shuffle, "random_state": seed}
     splitter = kind(folds, **options) if groups is None else GroupKFold(folds)
     return (Fold(train, test) for train, test in splitter.split(np.zeros((n, 1)), labels, groups))
 
@@ -108,7 +111,9 @@ def find_smallest_class(labels: NDArray[Any]) -> tuple[Any, int]:
 
 def describe_active(count: int, unit: str) -> str:
     """Describe a number of active rows, or samples."""
-    return f"1 {unit} that takes part" if count == 1 else f"{count} {unit}s that take part"
+    if count == 1:
+        return f"1 {unit} that takes part"
+    return f"{count} {unit}s that take part"
 
 
 def _read_fold(problem: Problem, pair: Any) -> Fold:

@@ -209,7 +209,8 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
 
 def _solve_points(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
     """Solve all points, grouped by kernel, and return their results in the order of the points."""
-    points, groups = grid.points, grid.group_by_kernel()
+    points = grid.points
+    groups = grid.group_by_kernel()
     tasks = [(grid, kernel, [points[index] for index in indices], options) for kernel, indices in groups]
     sizes = [len(indices) for _, indices in groups]
     found = run_tasks(_solve_group, tasks, sizes, n_jobs, verbose)

@@ -143,6 +143,8 @@ def _build_predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
 
         def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
             """Return f at the test samples, or their labels."""
-            return values if classes is None else _choose_labels(classes, values)
+            if classes is None:
+                return values
+            return _choose_labels(classes, values)
 
     return Predictor()

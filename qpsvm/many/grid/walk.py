@@ -74,7 +74,11 @@ class ProgressLines:
     """Progress as messages, one for every tenth of the work; each step is also logged."""
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
-        self.total, self.verbose, self.unit, self.done, self.tenths_shown = total, verbose, unit, 0, 0
+        self.total = total
+        self.verbose = verbose
+        self.unit = unit
+        self.done = 0
+        self.tenths_shown = 0
         log_done(0, total, unit)
 
     def update(self, n: int) -> None:
@@ -122,9 +126,15 @@ def solve_points(
             name: value for name, value in point.items() if name not in (*RISING_PENALTIES, *FALLING_PENALTIES)
         }
         if penalty is not None and other_values != last_others:
-            past = [(None, results_by_penalty[penalty])] if penalty in results_by_penalty else []
+            if penalty in results_by_penalty:
+                past = [(None, results_by_penalty[penalty])]
+            else:
+                past = []
             last_others = other_values
-        start = {} if "start" in options or not past or not can_start else {"start": _choose_start(penalty, past)}
+        if "start" in options or not past or not can_start:
+            start = {}
+        else:
+            start = {"start": _choose_start(penalty, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # Ctrl-C ends all points, not just this one
@@ -147,7 +157,8 @@ def get_penalty(point: Mapping[str, Any]) -> float | None:
 
 def _choose_start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Return the start: the extrapolation of the last two results, or the last one."""
-    (previous, first), (last, second) = past[0], past[-1]
+    previous, first = past[0]
+    last, second = past[-1]
     if penalty is None or last is None:
         return second
     if len(past) == 1 or previous is None or abs(last - previous) <= MIN_STEP * last:

@@ -158,7 +158,9 @@ def find_max_bulk_rows(split: Split) -> int:
     """Return the number of rows of a machine up to which bulk solving is faster."""
     if split.is_linear:
         return max(MAX_ROWS_LINEAR, min(MAX_ROWS_PER_FEATURE * split.X.shape[1], MAX_ROWS_MANY_PAIRS))
-    return MAX_ROWS_KERNEL if split.k == 2 or split.is_one_against_rest else MAX_ROWS_MANY_PAIRS
+    if split.k == 2 or split.is_one_against_rest:
+        return MAX_ROWS_KERNEL
+    return MAX_ROWS_MANY_PAIRS
 
 
 def _fits_time_limit(split: Split, limit: float | None) -> bool:
@@ -167,7 +169,10 @@ def _fits_time_limit(split: Split, limit: float | None) -> bool:
         return True
     if split.has_separate_grams:
         return False
-    n_rows = [len(split.locate_rows(p)[0]) for p in range(len(split.pairs))] if split.is_linear else [split.n]
+    if split.is_linear:
+        n_rows = [len(split.locate_rows(p)[0]) for p in range(len(split.pairs))]
+    else:
+        n_rows = [split.n]
     products = float(np.square(np.array(n_rows), dtype=float).sum()) * split.X.shape[1]
     return bool(products <= limit * PRODUCTS_PER_SECOND)
 
@@ -231,7 +236,9 @@ def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace) -> L
     K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
 
     def build_gram(p: int) -> MachineGram:
-        return SharedGram(K, stack.list_slices(p)) if Z is None else LinearGram(Z, stack.list_slices(p))
+        if Z is None:
+            return SharedGram(K, stack.list_slices(p))
+        return LinearGram(Z, stack.list_slices(p))
 
     alpha, u, iterations = run_loops(split, stack, K, find_max_bulk_rows(split))
     is_fine = stack.row_counts <= find_max_fine_rows(split)
@@ -259,7 +266,8 @@ def _set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -
         beta = sp.csr_array((alpha * sign, stack.positions, stack.row_offsets), shape=(len(points.W), len(Z)))
         points.W[:] = beta @ Z
         u[:] = np.einsum("ij,ij->i", Z[stack.positions], points.W[machine_of_row])
-    is_full, is_zero = alpha >= stack.upper, alpha <= 0.0
+    is_full = alpha >= stack.upper
+    is_zero = alpha <= 0.0
     may_increase = np.where(sign > 0.0, ~is_full, ~is_zero)
     may_decrease = np.where(sign > 0.0, ~is_zero, ~is_full)
     if stack.nu is None:
@@ -286,7 +294,8 @@ def _find_middles(
 def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoints:
     """Find the points of all machines, with a separate Gram matrix for the loop of each."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
-    n_machines, n_rows = stack.n_machines, len(stack.sign)
+    n_machines = stack.n_machines
+    n_rows = len(stack.sign)
     W = None if Z is None else np.zeros((n_machines, Z.shape[1]))
     points = MachinePoints(
         np.full(n_rows, np.nan), np.full(n_rows, np.nan), np.zeros(n_machines), np.ones(n_machines), W
@@ -294,13 +303,19 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoi
     iterations = np.zeros(n_machines, dtype=np.intp)
 
     def build_gram(p: int) -> MachineGram:
-        return CachedRowGram(space.gram, stack.list_slices(p)) if Z is None else LinearGram(Z, stack.list_slices(p))
+        if Z is None:
+            return CachedRowGram(space.gram, stack.list_slices(p))
+        return LinearGram(Z, stack.list_slices(p))
 
     def solve_one(p: int) -> None:
-        gram, machine = build_gram(p), stack.take_machine(p)
+        gram = build_gram(p)
+        machine = stack.take_machine(p)
         rows = gram.positions
         blocks: Any = getattr(space.gram, "blocks", None)
-        K = Z[rows] @ Z[rows].T if Z is not None else blocks.compute_symmetric(rows, rough=True)
+        if Z is not None:
+            K = Z[rows] @ Z[rows].T
+        else:
+            K = blocks.compute_symmetric(rows, rough=True)
         tol = float(choose_tolerances(machine, float(K.diagonal().max()), 0)[0])
         points.alpha[stack.row_slice(p)], iterations[p] = run_single_loop(machine, K, tol, limit_iterations(len(K)))
         _finish_point(stack, p, points, gram)
@@ -313,12 +328,14 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoi
 
 def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram) -> None:
     """Replace the point of machine p by its exact optimum; if that is not found, set u, b and w of its α."""
-    part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
+    part = stack.row_slice(p)
+    nu = None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], points.alpha[part]
     optimum = find_exact_point(gram, y, upper, alpha, nu)
     if optimum is None and len(y) <= FINE_LOOP_ROWS:
         rows = np.arange(len(y))
-        K, beta = gram.compute_block(rows, rows), alpha * y
+        K = gram.compute_block(rows, rows)
+        beta = alpha * y
         margin = 1.0 if nu is None else float(beta @ (K @ beta)) / nu  # at the optimum ρ ≥ ‖w‖²/ν
         alpha, _ = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE * margin, FINE_ITERATIONS)
         points.alpha[part] = alpha

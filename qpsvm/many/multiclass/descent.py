@@ -76,7 +76,8 @@ def _certify_points(
     split: Split, stack: Stack, space: FeatureSpace, machines: list[RowDescent], row_norms: FloatArray
 ) -> tuple[MachinePoints, FloatArray, FloatArray]:
     """Return the points of all machines, their intercepts in the caller's coordinates, and the certified gaps: (P,)."""
-    Z, P = space.rows.matrix(), stack.n_machines
+    Z = space.rows.matrix()
+    P = stack.n_machines
     alpha = np.concatenate([machine.alpha for machine in machines])
     beta = (alpha * stack.sign).reshape(P, -1)
     if P == 1:  # SciPy is faster with a vector than with a matrix of one column

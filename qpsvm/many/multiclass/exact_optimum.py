@@ -89,8 +89,10 @@ def find_exact_point(
             solution = _solve_without_free(gram, y, upper, full, beta_full)
         if solution is None:
             return None
-        rho, alpha_free = solution.rho, solution.beta * y[free]
-        is_below, is_above = alpha_free < 0.0, alpha_free > upper[free]
+        rho = solution.rho
+        alpha_free = solution.beta * y[free]
+        is_below = alpha_free < 0.0
+        is_above = alpha_free > upper[free]
         shortfall = rho - y * (solution.u + solution.b)
         is_entering = np.where(
             is_at_upper, shortfall < -MARGIN_TOLERANCE * rho, (shortfall > MARGIN_TOLERANCE * rho) & ~is_free
@@ -114,23 +116,30 @@ def _solve_for_free(
     gram: MachineGram, y: FloatArray, free: IntArray, full: IntArray, beta_full: FloatArray, nu: float | None
 ) -> FreeSolution | None:
     """Solve (SETTLE.1) or (SETTLE.3); None if there is no solution, or the margin is not positive."""
-    n, y_free = len(free), y[free]
+    n = len(free)
+    y_free = y[free]
     k = n + 1 if nu is None else n + 2
-    system, rhs = np.ones((k, k)), np.zeros(k)
-    system[:n, :n], system[n:, n:] = gram.compute_block(free, free), 0.0
+    system = np.ones((k, k))
+    rhs = np.zeros(k)
+    system[:n, :n] = gram.compute_block(free, free)
+    system[n:, n:] = 0.0
     if nu is None:
         rhs[:n] = y_free
     else:
         if not -n < np.add.reduce(y_free) < n:  # free rows of one class determine only b − ρ or b + ρ
             return None
-        system[n + 1, :n], system[:n, n + 1], rhs[n + 1] = y_free, -y_free, nu
+        system[n + 1, :n] = y_free
+        system[:n, n + 1] = -y_free
+        rhs[n + 1] = nu
     if len(full):
         rhs[:n] -= gram.compute_block(free, full) @ beta_full
         rhs[n] = -np.add.reduce(beta_full)
         if nu is not None:
             rhs[n + 1] = nu - np.add.reduce(np.abs(beta_full))
     *_, unknowns, failed = lapack.dgesv(system, rhs, overwrite_a=1)
-    beta, b, rho = unknowns[:n], float(unknowns[n]), 1.0 if nu is None else float(unknowns[n + 1])
+    beta = unknowns[:n]
+    b = float(unknowns[n])
+    rho = 1.0 if nu is None else float(unknowns[n + 1])
     if failed or not (np.isfinite(b) and rho > 0.0):
         return None
     largest = max(float(np.abs(part).max(initial=0.0)) for part in (beta, beta_full))

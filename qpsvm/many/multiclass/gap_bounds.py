@@ -89,7 +89,8 @@ def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "fre
     ends = widen_ends(shortfall, radius)
     rows = RowBounds((points.alpha, points.alpha), _enclose_rounded(stack.upper), _enclose_rounded(stack.curvature))
     difference = stack.sum_by_machine(bound_terms_above(rows, ends)) * (1.0 + gamma(stack.max_row_count + 4))
-    slope, max_row_norm = np.abs(shortfall - stack.curvature * points.alpha) + radius, float(points.row_norms.max())
+    slope = np.abs(shortfall - stack.curvature * points.alpha) + radius
+    max_row_norm = float(points.row_norms.max())
     w_distance = points.w_distance * FEW_ROUNDINGS
     for constraint in _iter_constraints(stack, points.alpha, intercept):
         violation, slope_of_row = _bound_violations(stack, constraint, slope)
@@ -139,7 +140,8 @@ def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoint
     u, u_radius = points.u.copy(), points.u_radius.copy()
     for p in machines.tolist():
         part = stack.row_slice(p)
-        positions, beta = stack.positions[part], np.zeros(space.n)
+        positions = stack.positions[part]
+        beta = np.zeros(space.n)
         beta[positions] = points.alpha[part] * stack.sign[part]
         values = kernel_space.evaluate_kernel(beta, positions)
         is_better = values.radius < u_radius[part]
@@ -165,9 +167,11 @@ def build_linear_points(
     W (P, d): The w of each machine.
     width: The largest number of features of a sample that are not 0.
     """
-    n_terms, d = stack.max_row_count, W.shape[1]
+    n_terms = stack.max_row_count
+    d = W.shape[1]
     squares = np.add.reduce(W * W, axis=1)
-    norm, max_norm = np.sqrt(squares), bound_row_norms(squares, d)
+    norm = np.sqrt(squares)
+    max_norm = bound_row_norms(squares, d)
     kappa = gamma(width + 6) * max_norm + UNDERFLOW
     mass = stack.sum_by_machine(alpha * row_norms)
     b, b_radius = intercepts
@@ -224,7 +228,10 @@ def _enclose_rounded(values: FloatArray) -> Ends:
 
 def _bound_shortfalls(stack: Stack, points: BoundedPoints) -> tuple[FloatArray, FloatArray]:
     """Return t of every row, and a bound of its error, (BULK.1): (M,) each."""
-    margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
+    if stack.level is None:
+        margin = stack.repeat_over_rows(points.margin)
+    else:
+        margin = stack.level
     t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.b))
     radius = points.u_radius + stack.repeat_over_rows(points.b_radius + ROUNDINGS * UNIT * np.abs(points.b))
     radius += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
@@ -240,7 +247,9 @@ def _bound_violations(stack: Stack, constraint: _SumConstraint, slope: FloatArra
 
     slope (M,): |t − δα| + r, the rate at which moving α of a row may raise the terms.
     """
-    values, target, bound_slack = constraint.values, constraint.target, constraint.bound_slack
+    values = constraint.values
+    target = constraint.target
+    bound_slack = constraint.bound_slack
     absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
     violation = (
         np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW_ROUNDINGS

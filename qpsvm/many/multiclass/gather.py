@@ -88,7 +88,8 @@ def gather_machines(
     b, gaps, iterations (P,): The intercepts for the caller's samples, the certified gaps, and the iterations.
     deadline: In seconds of `time.monotonic`, or None.
     """
-    beta, b = points.alpha * stack.sign, b.copy()
+    beta = points.alpha * stack.sign
+    b = b.copy()
     is_zero = _find_zero_weights(split, stack, points, beta)
     solved: dict[int, SVMResult] = {}
     uncertain = np.flatnonzero(~(gaps <= tol)).tolist()  # NaN, too
@@ -97,7 +98,10 @@ def gather_machines(
         start = points.alpha[part] if np.isfinite(points.alpha[part]).all() else None
         options = limit_time({"tol": tol}, deadline, len(uncertain) - n_solved)
         solved[p] = result = solve_machine(split.build_problem(p), start, options)
-        beta[part], b[p], gaps[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
+        beta[part] = result.coef
+        b[p] = result.b
+        gaps[p] = result.gap
+        iterations[p] = result.iterations or 0
         points.rho[p] = result.rho
         if points.W is not None:
             points.W[p] = result.w
@@ -130,7 +134,8 @@ def _find_zero_weights(split: Split, stack: Stack, points: MachinePoints, beta: 
         is_zero: NDArray[np.bool_] = np.asarray(~points.W.any(axis=1))
     else:
         with np.errstate(all="ignore"):  # a point that is not finite is not certified
-            squares, beta_sums = stack.sum_by_machine(beta * points.u), stack.sum_by_machine(np.abs(beta))  # ‖w‖² = βᵀu
+            squares = stack.sum_by_machine(beta * points.u)  # ‖w‖² = βᵀu
+            beta_sums = stack.sum_by_machine(np.abs(beta))
             is_zero = is_rounding(squares, beta_sums, stack.row_counts, split.active_space.scale)
     return is_zero
 
@@ -163,7 +168,8 @@ class BulkResultBuilder:
         """
         positions, _ = self.split.locate_rows(p)
         beta = self.coef[[p]].toarray()[0]
-        problem, alpha = self.split.build_problem(p), np.abs(beta[self.split.order[positions]])
+        problem = self.split.build_problem(p)
+        alpha = np.abs(beta[self.split.order[positions]])
         result = problem.at(alpha, self.tol)
         if result.status is not Status.OPTIMAL:
             return solve_machine(problem, alpha, {"tol": self.tol})

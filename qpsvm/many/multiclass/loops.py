@@ -74,11 +74,14 @@ def _run_compiled_loops(
     K (r, r): The Gram matrix; the rows of each machine are the slices `starts`, `lengths` (P, c) of it.
     tol (P,): The violation at which the loop over each machine ends.
     """
-    signed_upper, iterations = stack.upper * stack.sign, np.zeros(stack.n_machines, dtype=np.int64)
+    signed_upper = stack.upper * stack.sign
+    iterations = np.zeros(stack.n_machines, dtype=np.int64)
     if stack.nu is None:
-        beta, u = np.zeros(len(signed_upper)), stack.sign.copy()
+        beta = np.zeros(len(signed_upper))
+        u = stack.sign.copy()
     else:
-        beta, u = _build_nu_start(stack) * stack.sign, np.zeros(len(signed_upper))
+        beta = _build_nu_start(stack) * stack.sign
+        u = np.zeros(len(signed_upper))
     core.compiled.loop_over_parts(
         K, starts.astype(np.int64), lengths.astype(np.int64), beta, u, np.minimum(signed_upper, 0.0),
         np.maximum(signed_upper, 0.0), tol, iterations, 1 if stack.nu is None else 2, max_iter, None,
@@ -89,7 +92,8 @@ def _run_compiled_loops(
 def _build_nu_start(stack: Stack) -> FloatArray:
     """Return α of ν-SVMs, (M,), to start from: the first rows of each class at their bound, until they sum to ν/2."""
     assert stack.nu is not None
-    half, alpha = 0.5 * stack.repeat_over_rows(stack.nu), np.zeros(len(stack.upper))
+    half = 0.5 * stack.repeat_over_rows(stack.nu)
+    alpha = np.zeros(len(stack.upper))
     for of_class in (stack.sign > 0.0, stack.sign < 0.0):
         upper = np.where(of_class, stack.upper, 0.0)
         preceding = np.cumsum(upper) - upper  # the sum of U over the preceding rows of the class

@@ -131,7 +131,10 @@ def combine_results(split: Split, results: Sequence[SVMResult]) -> BinaryMachine
     solved = dict(enumerate(results))
     if n_machines > 1:  # otherwise each result would hold a copy of its samples
         solved = {p: replace(result, problem=partial(split.build_separate_problem, p)) for p, result in solved.items()}
-    w = None if results[0].model.w is None else np.array([result.w for result in results])
+    if results[0].model.w is None:
+        w = None
+    else:
+        w = np.array([result.w for result in results])
     return BinaryMachines(
         classes=split.labels, machines=split.pairs, coef=_combine_coef(split, results),
         b=np.array([result.b for result in results]),
@@ -146,7 +149,9 @@ def combine_results(split: Split, results: Sequence[SVMResult]) -> BinaryMachine
 
 def _combine_coef(split: Split, results: Sequence[SVMResult]) -> sp.csr_array:
     """Return the coefficients of all machines over the caller's rows, (P, n)."""
-    values, columns, lengths = [], [], [0]
+    values = []
+    columns = []
+    lengths = [0]
     for p, result in enumerate(results):
         positions, _ = split.locate_rows(p)
         support = np.flatnonzero(result.coef)

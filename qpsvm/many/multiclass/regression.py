@@ -61,7 +61,10 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
     """
     point = _find_point(problem, tol)
     if point is None or not point.gap <= tol:
-        start = point.alpha if point is not None and np.isfinite(point.alpha).all() else None
+        if point is not None and np.isfinite(point.alpha).all():
+            start = point.alpha
+        else:
+            start = None
         return as_single_result(solve_machine(problem, start, {"tol": tol}))
     target_range = problem.samples.target_range
     has_varied_targets = target_range is not None and target_range[0] < target_range[1]
@@ -87,7 +90,10 @@ def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
     """Return the point of Newton steps, or of descent if that gap exceeds the tolerance; None if neither is suited."""
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         solver = RegressionSolver(problem)
-        point = solver.solve_by_newton() if solver.is_squared and is_newton_suitable(solver.Z) else None
+        if solver.is_squared and is_newton_suitable(solver.Z):
+            point = solver.solve_by_newton()
+        else:
+            point = None
         if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
             point = solver.solve_by_descent(tol)
     return point
@@ -125,9 +131,15 @@ class RegressionSolver:
     """
 
     def __init__(self, problem: EpsilonSVR) -> None:
-        self.problem, self.Z, self.is_squared = problem, problem.space.rows.matrix(), problem.loss == "squared"
-        target, n = problem._active_target, len(problem._active_target)
-        upper, curvature = (np.full(n, np.inf), 0.5 / problem.C) if self.is_squared else (problem.C, np.zeros(n))
+        self.problem = problem
+        self.Z = problem.space.rows.matrix()
+        self.is_squared = problem.loss == "squared"
+        target = problem._active_target
+        n = len(problem._active_target)
+        if self.is_squared:
+            upper, curvature = np.full(n, np.inf), 0.5 / problem.C
+        else:
+            upper, curvature = problem.C, np.zeros(n)
         self.stack = Stack(
             slice_starts=np.zeros((1, 2), dtype=np.intp), slice_lengths=np.full((1, 2), n),
             row_offsets=np.array([0, 2 * n]), sign=np.repeat([1.0, -1.0], n), upper=np.tile(upper, 2),
@@ -151,8 +163,13 @@ class RegressionSolver:
 
         For a free intercept, targets are shifted by their median.
         """
-        problem, signs, rows = self.problem, np.ones(self.Z.shape[0]), DescentRows(self.Z)
-        origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
+        problem = self.problem
+        signs = np.ones(self.Z.shape[0])
+        rows = DescentRows(self.Z)
+        if problem.intercept == "free":
+            origin = float(np.median(problem._active_target))
+        else:
+            origin = 0.0
         descent = RowDescent(rows, signs, self.losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.MAX_GOALS):
             point = self._certify_point(descent.alpha, descent.b + origin, descent.iterations, "coordinate descent")

@@ -96,7 +96,9 @@ class Split:
     def order(self) -> IntArray:
         """Indices of the active rows among the caller's, sorted by class if `is_sorted`: (r,)."""
         active = np.flatnonzero(self.weight > 0.0)
-        return active[np.argsort(self.codes[active], kind="stable")] if self.is_sorted else active
+        if self.is_sorted:
+            return active[np.argsort(self.codes[active], kind="stable")]
+        return active
 
     @cached_property
     def class_offsets(self) -> IntArray:
@@ -160,7 +162,10 @@ class Split:
         i, j = self.pairs[p].tolist()
         if not self.is_sorted:
             codes = self.codes[self.order]
-            positions = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
+            if j == REST:
+                positions = np.arange(len(codes))
+            else:
+                positions = np.flatnonzero((codes == i) | (codes == j))
             return positions, np.where((codes[positions] == i) == (j == REST), 1.0, -1.0)
         if j == REST:
             signs = np.full(len(self.order), -1.0)
@@ -215,7 +220,9 @@ class Split:
         """Return some of the samples; X itself if they are all samples, in order."""
         if len(rows) == self.n and not self.is_sorted:
             return self.X
-        return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
+        if isinstance(self.X, RowSource):
+            return select_rows(self.X, rows)
+        return self.X[rows]
 
     def _share_gram(self, problem: Problem, positions: IntArray) -> None:
         """Give the problem its part of the shared Gram matrix, if there is one."""
@@ -253,18 +260,25 @@ def split_classes(
     Raises DataError, ParameterError.
     """
     codes, labels = np.asarray(codes), np.asarray(labels)
-    n, k = X.shape[0], len(labels)
+    n = X.shape[0]
+    k = len(labels)
     if k < 2:
         raise DataError(f"there must be at least two classes, got {k}")
     if codes.shape != (n,):
         raise DataError(f"there are {n} samples, but the classes have shape {codes.shape}")
     find_machine_class(machine)
-    weight = repeat_value(1.0, n) if sample_weight is None else check_weights(sample_weight, n)
+    if sample_weight is None:
+        weight = repeat_value(1.0, n)
+    else:
+        weight = check_weights(sample_weight, n)
     counts = np.bincount(codes[weight > 0.0], minlength=k)
     if not counts.all():
         empty = labels.tolist()[int(np.argmin(counts))]
         raise DataError(f"the weights of all samples of class {empty!r} are 0: leave it out, or give one a weight")
-    pairs = [(j, REST) for j in range(k)] if rest else list(combinations(range(k), 2))
+    if rest:
+        pairs = [(j, REST) for j in range(k)]
+    else:
+        pairs = list(combinations(range(k), 2))
     return Split(
         X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
         kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,

@@ -39,7 +39,8 @@ def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
         and split.n_total_rows <= MAX_TOTAL_ROWS
         and (split.uses_all_rows or not sp.issparse(split.X))
     )
-    limit, d = options.get("time_limit"), split.X.shape[1]
+    limit = options.get("time_limit")
+    d = split.X.shape[1]
     fits_limit = limit is None or TYPICAL_STEPS * split.n_total_rows * d * d <= limit * PRODUCTS_PER_SECOND
     return is_supported and split.is_linear and is_suitable and has_default_options(options) and fits_limit
 
@@ -66,15 +67,20 @@ def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePo
     With t the shortfalls of the rows at the solution and δ the curvatures, α = max(t, 0)/δ, w = w(α), and b = yᵀα if
     the intercept is penalised.
     """
-    n_machines, d = stack.n_machines, Z.shape[1]
+    n_machines = stack.n_machines
+    d = Z.shape[1]
     alpha, u = np.empty_like(stack.upper), np.empty_like(stack.upper)
-    b, W, steps = np.zeros(n_machines), np.zeros((n_machines, d)), np.zeros(n_machines, dtype=np.intp)
+    b = np.zeros(n_machines)
+    W = np.zeros((n_machines, d))
+    steps = np.zeros(n_machines, dtype=np.intp)
     shared_rows = as_row_source(Z)
     for p in range(n_machines):
-        part, rows = stack.row_slice(p), shared_rows
+        part = stack.row_slice(p)
+        rows = shared_rows
         if not split.uses_all_rows:
             rows = as_row_source(np.concatenate([Z[rows_of_class] for rows_of_class in stack.list_slices(p)]))
-        y, losses = stack.sign[part], Loss(np.inf, curvature=compress_constant(stack.curvature[part]))
+        y = stack.sign[part]
+        losses = Loss(np.inf, curvature=compress_constant(stack.curvature[part]))
         point = minimise_over_rows(rows, y, losses, split.intercept)
         beta = point.multipliers * y
         alpha[part], steps[p] = point.multipliers, point.steps

@@ -67,7 +67,8 @@ class Stack:
 
     def take_machine(self, p: int) -> Stack:
         """Return the stack of machine p alone."""
-        part, one = self.row_slice(p), slice(p, p + 1)
+        part = self.row_slice(p)
+        one = slice(p, p + 1)
         nu = None if self.nu is None else self.nu[one]
         ends = self.row_offsets[p : p + 2] - self.row_offsets[p]
         return Stack(
@@ -112,14 +113,16 @@ def stack_machines(split: Split, penalties: FloatArray) -> Stack:
 
     If the rows are not sorted by class, every machine has to use all of them.
     """
-    offsets, first = split.class_offsets, split.pairs[:, 0]
+    offsets = split.class_offsets
+    first = split.pairs[:, 0]
     n_machines = len(first)
     if split.is_sorted and split.pairs[0, 1] != REST:
         starts = offsets[split.pairs]
         lengths = offsets[split.pairs + 1] - starts
         sign = np.repeat(np.tile([-1.0, 1.0], n_machines), lengths.ravel())
     else:
-        starts, lengths = np.zeros((n_machines, 1), dtype=np.intp), np.full((n_machines, 1), offsets[-1])
+        starts = np.zeros((n_machines, 1), dtype=np.intp)
+        lengths = np.full((n_machines, 1), offsets[-1])
         sign = np.concatenate([split.locate_rows(p)[1] for p in range(n_machines)])
     row_offsets = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
     stack = Stack(starts, lengths, row_offsets, sign, upper=sign, curvature=np.zeros(len(sign)))
@@ -212,7 +215,8 @@ class CachedRowGram(MachineGram):
 
     def __init__(self, gram: Operator, slices: tuple[slice, ...]) -> None:
         super().__init__(slices)
-        self.gram, self.cached_rows = gram, np.empty((0, len(self.positions)))
+        self.cached_rows = np.empty((0, len(self.positions)))
+        self.gram = gram
         self.cache_index = np.full(len(self.positions), -1)
 
     def _cache_rows(self, rows: IntArray) -> IntArray:
@@ -243,7 +247,8 @@ class LinearGram(MachineGram):
 
     def __init__(self, Z: FloatArray, slices: tuple[slice, ...]) -> None:
         super().__init__(slices)
-        self.Z, self.w = Z, np.zeros(Z.shape[1])
+        self.Z = Z
+        self.w = np.zeros(Z.shape[1])
 
     @property
     def max_rank(self) -> int:

@@ -80,7 +80,9 @@ class LazyResults(Sequence[SVMResult]):
     def __init__(
         self, count: int, build: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
     ) -> None:
-        self._count, self._build, self._known = count, build, dict(known or {})
+        self._count = count
+        self._build = build
+        self._known = dict(known or {})
         self._requested: set[int] = set()
 
     def select_requested(self, convert: Callable[[SVMResult], SVMResult]) -> LazyResults:

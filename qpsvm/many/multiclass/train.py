@@ -85,7 +85,8 @@ def solve_machines(
 
 def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachines | None:
     """Solve all machines together by the fastest method that supports them; None if there is none."""
-    tol, limit = as_tolerance(options.get("tol", DEFAULT_TOLERANCE)), options.get("time_limit")
+    tol = as_tolerance(options.get("tol", DEFAULT_TOLERANCE))
+    limit = options.get("time_limit")
     can_descend = can_solve_by_descent(machines, options)
     is_wide = sp.issparse(machines.X) and machines.X.shape[1] > WIDE_COLUMNS
     prefers_newton = machines.machine == "SquaredHinge" and is_newton_suitable(machines.X)
@@ -98,7 +99,9 @@ def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachin
                 return solved
         elif can_solve_squared(machines, options):
             return solve_squared(replace(machines, is_sorted=not machines.uses_all_rows), tol, limit)
-    return solve_by_descent(replace(machines, is_sorted=False), tol) if can_descend else None
+    if can_descend:
+        return solve_by_descent(replace(machines, is_sorted=False), tol)
+    return None
 
 
 def _list_starts(machines: Split, start: BinaryMachines | None) -> Sequence[FloatArray | None]:

@@ -146,7 +146,10 @@ def _no_foreign_errors() -> Iterator[None]:
 def is_plausible_size(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
     """Return whether a member can be read safely: it is small, or does not unpack to much more than its packed size."""
     is_text = dtype.kind == "U"
-    max_ratio, small_bytes = (MAX_TEXT_RATIO, SMALL_TEXT_BYTES) if is_text else (MAX_RATIO, SMALL_BYTES)
+    if is_text:
+        max_ratio, small_bytes = MAX_TEXT_RATIO, SMALL_TEXT_BYTES
+    else:
+        max_ratio, small_bytes = MAX_RATIO, SMALL_BYTES
     return info.file_size <= max(small_bytes, max_ratio * info.compress_size)
 
 

@@ -76,7 +76,8 @@ def build_feature_map(
     row_map = _build_unfitted_map(record, decode_kernel)
     if "points" in map_arrays:
         map_arrays["vectors"] = map_arrays.pop("points")
-    points, factor = decode_points(map_arrays, d), map_arrays["factor"]
+    points = decode_points(map_arrays, d)
+    factor = map_arrays["factor"]
     if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
     return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))

@@ -49,7 +49,10 @@ def _convert_scalar(value: Any, where: str) -> Any:
         return value
     if isinstance(value, int) and value.bit_length() <= MAX_BITS:
         return value
-    hint = "; use its tolist()" if isinstance(value, np.ndarray) else "; make it text or numbers"
+    if isinstance(value, np.ndarray):
+        hint = "; use its tolist()"
+    else:
+        hint = "; make it text or numbers"
     raise ParameterTypeError(
         f"{where} is {format_value(value)}, of type {type(value).__name__}, which JSON cannot hold{hint}"
     )

@@ -86,7 +86,10 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
 
     Raises UnsupportedError, ParameterTypeError, DataError, FileAccessError.
     """
-    header, arrays = _encode_map_model(model) if isinstance(model["kernel"], FeatureMap) else _encode_model(model)
+    if isinstance(model["kernel"], FeatureMap):
+        header, arrays = _encode_map_model(model)
+    else:
+        header, arrays = _encode_model(model)
     _decode_model(header, arrays)  # raises an error if the file could not be read back
     with open_replacement(path) as file:
         write_archive(file, header, arrays)
@@ -177,7 +180,10 @@ def _encode_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, N
         "coef": np.asarray(model["coef"], dtype=np.float64) if has_several_f else as_real_vector(model["coef"], "coef"),
     }
     if model["w"] is not None:
-        arrays["w"] = np.asarray(model["w"], dtype=np.float64) if has_several_f else as_real_vector(model["w"], "w")
+        if has_several_f:
+            arrays["w"] = np.asarray(model["w"], dtype=np.float64)
+        else:
+            arrays["w"] = as_real_vector(model["w"], "w")
     else:
         arrays |= build_row_arrays(model["vectors"], "vectors")
     return header, arrays
@@ -209,7 +215,8 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
         _check_shapes(*_build_linear_part(header, arrays))
         return
     d = _decode_width(header)
-    model_format, is_precomputed = header.get("format"), header.get("kernel") == "precomputed"
+    model_format = header.get("format")
+    is_precomputed = header.get("kernel") == "precomputed"
     needs_classes = model_format in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT, CLASSES_FORMAT)
     pairs_arrays = PAIRS_ARRAYS if model_format == PAIRS_FORMAT else set[str]()
     needed = COMMON_ARRAYS - {"header"} | (CLASSES_ARRAYS if needs_classes else set()) | pairs_arrays
@@ -241,7 +248,10 @@ def _list_expected_arrays(
     is_pairs = model_format == PAIRS_FORMAT
     k = 2  # number of classes
     f_shape: tuple[int, ...] = ()  # of an array with one number per f
-    n_vectors = 0 if "w" in arrays else _get_length(arrays["coef"], 1 if is_pairs else 0)
+    if "w" in arrays:
+        n_vectors = 0
+    else:
+        n_vectors = _get_length(arrays["coef"], 1 if is_pairs else 0)
     n_stored = _get_length(arrays["data"]) if "data" in arrays else 0
     if is_pairs:
         k = max(_get_length(arrays["classes"]), 3)  # fewer classes do not have the shape returned here
@@ -271,7 +281,8 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
     _check_shapes(header, arrays)
     if header["format"] == MAP_FORMAT:
         return _decode_map_model(header, arrays)
-    d, metadata = header["n_features"], header.get("metadata")
+    d = header["n_features"]
+    metadata = header.get("metadata")
     names = _decode_names(header.get("feature_names"), d)
     if not isinstance(metadata, dict):
         raise DataError("metadata is not a record")
@@ -316,7 +327,8 @@ def _decode_detector(header: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises DataError.
     """
-    diagonal, lengths = header.get("diagonal", 0.0), {name: header.get(name) for name in ("radius", "threshold")}
+    diagonal = header.get("diagonal", 0.0)
+    lengths = {name: header.get(name) for name in ("radius", "threshold")}
     if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
         raise DataError(f"diagonal is {format_value(diagonal)}")
     for name, value in lengths.items():

@@ -103,10 +103,16 @@ class VariableChunk:
         self.part = part
         self.room, self.force = room[:, part].copy(), force[:, part].copy()
         self._x, self._m = vectors.x[part], vectors.m[part]
-        self._theta, self._rho, self._target = vectors.theta[part], vectors.rho[part], vectors.target[part]
-        self._minus_q, self._d, self._min_theta = -q[part], None if d is None else d[part], min_theta
+        self._theta = vectors.theta[part]
+        self._rho = vectors.rho[part]
+        self._target = vectors.target[part]
+        self._minus_q = -q[part]
+        self._d = None if d is None else d[part]
+        self._min_theta = min_theta
         shape = self.room.shape
-        self._inverse, self._second, self._ratio = np.empty(shape), np.empty(shape), np.empty(shape)  # 1/c, e, scratch
+        self._inverse = np.empty(shape)  # 1/c
+        self._second = np.empty(shape)  # e
+        self._ratio = np.empty(shape)  # scratch
         self._dforce, self._trial_dforce = np.empty(shape), np.empty(shape)  # df, and that with one more corrector
         self._flat_room, self._flat_ratio = self.room.ravel(), self._ratio.ravel()  # views: both are contiguous
 

@@ -96,9 +96,12 @@ class Iterate:
 
     def measure(self, tol: float) -> float:
         """Return the largest of relative gap and residuals; residuals are computed only if the gap is small."""
-        problem, vectors, residual = self._problem, self._vectors, self._newton.residual
+        problem = self._problem
+        vectors = self._vectors
+        residual = self._newton.residual
         k = problem.n_lifted
-        lift, rows = residual[:k], residual[k:]
+        lift = residual[:k]
+        rows = residual[k:]
         gap = self._products + 0.5 * float(lift @ lift) + abs(float(rows @ self._u[k:]))  # (IPM.9)
         self.objective = problem.objective(vectors.x, self._u, vectors.m)
         self.absolute_gap = gap
@@ -159,7 +162,10 @@ class Iterate:
                 break
             for chunk in self._chunks:
                 chunk.accept()
-            step, dx, du, dm = new_step, dx + change, du + du_change, dm + dm_change
+            step = new_step
+            dx = dx + change
+            du = du + du_change
+            dm = dm + dm_change
         if not math.isfinite(dx @ dx):
             raise NumericalTrouble("the step is not finite")
         self.step = step
@@ -173,7 +179,8 @@ class Iterate:
         longest, second_order = 1.0, 0.0
         for chunk in self._chunks:
             chunk_longest, chunk_product = chunk.predict(dx)
-            longest, second_order = max(longest, chunk_longest), second_order + chunk_product
+            longest = max(longest, chunk_longest)
+            second_order = second_order + chunk_product
         tau = 1.0 / longest
         share = (1.0 - tau) - tau * tau * second_order / self._products  # (IPM.8)
         return min(1.0, max(share, 0.0) ** SETTINGS.centring_power)
@@ -224,7 +231,8 @@ def solve_mehrotra(
     budget = Budget(max_iter, time_limit, verbose)
     n = len(q)
     rows, right = as_dense_rows(A, b, n)
-    low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
+    low = np.full(n, -np.inf) if lb is None else lb
+    high = np.full(n, np.inf) if ub is None else ub
     if (low > high).any():
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")
     with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
@@ -232,7 +240,8 @@ def solve_mehrotra(
         iterate = Iterate(problem)
         reason = _iterate(iterate, tol, budget)
         best = iterate.best_point
-        x, z_box = low.copy(), np.zeros(n)
+        x = low.copy()
+        z_box = np.zeros(n)
         free = slice(None) if problem.free_variables is None else problem.free_variables
         x[free], z_box[free], y, v = problem.restore_solution(best.x, best.force, best.u)
         if problem.free_variables is not None:
@@ -243,7 +252,9 @@ def solve_mehrotra(
 
 def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
     """Iterate until a stop, and return its reason; the iterations are counted in the budget."""
-    best_merit, best_gap, stalled_iterations = np.inf, np.inf, 0
+    best_merit = np.inf
+    best_gap = np.inf
+    stalled_iterations = 0
     while True:
         start_time = budget.clock.seconds
         try:
@@ -259,7 +270,8 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             share = SETTINGS.max_gap_share
             has_progress = merit < share * best_merit or iterate.absolute_gap < share * best_gap
             stalled_iterations = 0 if has_progress else stalled_iterations + 1
-            best_merit, best_gap = min(best_merit, merit), min(best_gap, iterate.absolute_gap)
+            best_merit = min(best_merit, merit)
+            best_gap = min(best_gap, iterate.absolute_gap)
             if stalled_iterations >= SETTINGS.max_stalled_iterations:
                 return "numerical_error"
             if stop := budget.find_stop_reason(budget.clock.seconds - start_time):  # the next iteration takes as long

@@ -97,7 +97,9 @@ class ReducedQP:
     def objective(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """Return ½xᵀPx + qᵀx at x (n',), from u and m = Bu, including the fixed variables."""
         value = self.newton.compute_energy(x, u, m) + float(self.q @ x) + self.constant
-        return value if self.d is None else value + 0.5 * float(self.d @ (x * x))
+        if self.d is None:
+            return value
+        return value + 0.5 * float(self.d @ (x * x))
 
     def compute_row_residual(self, residual: FloatArray, x: FloatArray, u: FloatArray) -> float:
         """Return the largest residual of Bᵀx − Ru = g (k + p,), each relative to the size of its own terms."""
@@ -128,14 +130,18 @@ class ReducedQP:
         all_have_both = bool(has_both_bounds.all())
         if not all_have_both:
             width = np.where(has_both_bounds, width, 1.0)  # any number: low and high are replaced below
-        gradient = self.q if self.d is None else self.q + self.d * np.where(has_both_bounds, lb + 0.5 * width, 0.0)
+        if self.d is None:
+            gradient = self.q
+        else:
+            gradient = self.q + self.d * np.where(has_both_bounds, lb + 0.5 * width, 0.0)
         a = np.abs(gradient) * width / (4.0 * mu)
         S = np.sqrt(1.0 + 4.0 * a * a)
         shorter = 0.5 * width * (1.0 + 1.0 / (S + 2.0 * a)) / (1.0 + S)  # (IPM.10)
         longer = width - shorter
         low, high = np.where(gradient > 0, shorter, longer), np.where(gradient > 0, longer, shorter)
         if not all_have_both:
-            has_lower, has_upper = lb > -HUGE, ub < HUGE
+            has_lower = lb > -HUGE
+            has_upper = ub < HUGE
             inward = np.where(has_upper, -gradient, gradient)  # in the direction away from the single bound
             root = np.sqrt(inward * inward + 4.0 * scales.force**2)
             single_force = np.where(inward > 0, 0.5 * (inward + root), 2.0 * scales.force**2 / (root - inward))
@@ -159,9 +165,11 @@ class ReducedQP:
         z_box = -(force[0] + force[1])
         z_box[np.abs(z_box) < NO_FORCE] = 0.0
         x = np.clip(x, self.lb, self.ub)
-        v, center = u[:k], self.center
+        v = u[:k]
+        center = self.center
         if self.wide is not None:
-            v, center = self.wide.Q @ v + self.wide.offset, self.wide.center
+            v = self.wide.Q @ v + self.wide.offset
+            center = self.wide.center
         return x, z_box, u[k:] - center @ v, None if isinstance(self.newton, DenseNewton) else v
 
 
@@ -175,14 +183,18 @@ def reduce_problem(
     is_fixed = lb == ub
     free = np.flatnonzero(~is_fixed) if is_fixed.any() else None
     factor = P.factor()
-    constant, offset = 0.0, np.zeros(0 if factor is None else factor[0].shape[1])
+    constant = 0.0
+    offset = np.zeros(0 if factor is None else factor[0].shape[1])
     dense = P.dense() if factor is None else None
     if free is not None:
         fixed = np.flatnonzero(is_fixed)
         fixed_values = lb[fixed]
         b = b - A[:, fixed] @ fixed_values
         constant = float(q[fixed] @ fixed_values)
-        q, A, lb, ub = q[free], A[:, free], lb[free], ub[free]
+        q = q[free]
+        A = A[:, free]
+        lb = lb[free]
+        ub = ub[free]
         if factor is not None:
             Z, d = factor
             offset = Z[fixed].T @ fixed_values  # Zᵀx of the fixed variables
@@ -190,7 +202,8 @@ def reduce_problem(
             factor = Z[free], d[free]
         elif dense is not None:
             constant += 0.5 * float(fixed_values @ dense[np.ix_(fixed, fixed)] @ fixed_values)
-            q, dense = q + dense[np.ix_(free, fixed)] @ fixed_values, dense[np.ix_(free, free)]
+            q = q + dense[np.ix_(free, fixed)] @ fixed_values
+            dense = dense[np.ix_(free, free)]
     parts = _QPParts(q, A, b, lb, ub)
     if factor is not None:
         return _reduce_with_factor(parts, *factor, offset, constant, free)
@@ -220,7 +233,10 @@ class _QPParts:
     @cached_property
     def nearest_point(self) -> FloatArray:
         """The x nearest 0 with Ax = b, clipped to the box: (n',)."""
-        x = self.b @ self.inverse_row_gram @ self.A if len(self.b) else np.zeros(len(self.q))
+        if len(self.b):
+            x = self.b @ self.inverse_row_gram @ self.A
+        else:
+            x = np.zeros(len(self.q))
         x = np.maximum(x, self.lb, out=x)
         return np.minimum(x, self.ub, out=x)
 
@@ -233,11 +249,10 @@ class _QPParts:
         has_both_bounds = np.isfinite(width)
         if has_both_bounds.all():
             return QPScales(force, float(np.add.reduce(width)) / count, v=force / np.sqrt(curvature), theta=0.0)
-        room = (
-            float(width[has_both_bounds].mean())
-            if has_both_bounds.any()
-            else _root_mean_square(self.nearest_point) or force / curvature
-        )
+        if has_both_bounds.any():
+            room = float(width[has_both_bounds].mean())
+        else:
+            room = _root_mean_square(self.nearest_point) or force / curvature
         needs_theta = np.isinf(self.lb) & np.isinf(self.ub)
         if d is not None:
             needs_theta &= d <= 0
@@ -248,7 +263,8 @@ class _QPParts:
         self, newton: NewtonSolver, d: FloatArray | None, center: FloatArray, scales: QPScales, constant: float,
         free: IntArray | None,
     ) -> ReducedQP:  # fmt: skip
-        lb, ub = np.maximum(self.lb, -HUGE), np.minimum(self.ub, HUGE)
+        lb = np.maximum(self.lb, -HUGE)
+        ub = np.minimum(self.ub, HUGE)
         return ReducedQP(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, free)
 
 
@@ -265,15 +281,20 @@ def _reduce_with_factor(
     wide = None
     if not sp.issparse(Z) and len(Z) >= SETTINGS.min_wide_rows and Z.shape[1] > SETTINGS.min_wide_ratio * len(Z):
         Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
-        Z, projected = np.ascontiguousarray(R.T), Q.T @ offset
+        Z = np.ascontiguousarray(R.T)
+        projected = Q.T @ offset
         wide = WideFactor(Q, offset - Q @ projected, center)
         constant += 0.5 * float(wide.offset @ wide.offset)
-        offset, center = projected, np.zeros((len(b), len(R)))
+        offset = projected
+        center = np.zeros((len(b), len(R)))
     newton = FactoredNewton(build_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
     values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")
     trace = float(values @ values) + float(d.sum())
     nonzero_d = d if d.any() else None
-    Px = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
+    if x.any() or offset.any():
+        Px = Z @ (Z.T @ x + offset) + d * x
+    else:
+        Px = 0.0
     scales = parts.compute_scales(Px, trace, nonzero_d)
     return replace(parts.build_reduced(newton, nonzero_d, center, scales, constant, free), wide=wide)
 

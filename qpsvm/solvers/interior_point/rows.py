@@ -86,12 +86,16 @@ class SoftRows:
         self, *, tol: float = 1e-8, max_iter: int = 100, time_limit: float | None = None, verbose: bool = False
     ) -> SoftRowsSolution:
         """Solve (IPM.12) by `solve_mehrotra`, whose options these are, and map back."""
-        e, curved = self.e, self.e > 0
+        e = self.e
+        curved = self.e > 0
         root = np.sqrt(e[curved])
         minimiser = np.zeros(len(e))
         minimiser[curved] = self.c[curved] / e[curved]
         q = self.h + self.F @ minimiser if minimiser.any() else self.h
-        A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
+        if curved.all():
+            A, b = None, None
+        else:
+            A, b = as_dense(self.F[:, ~curved]).T, -self.c[~curved]
         P = LowRank(_scale_columns(self.F, curved, root), self.curvature if self.curvature.any() else None)
         solution = solve_mehrotra(
             P, q, A, b, np.zeros(len(q)), self.penalty,
@@ -106,7 +110,8 @@ class SoftRows:
         curved_part = np.minimum(violation, curvature * penalty)  # all of t if λ = ∞, nothing if δ = 0
         t = np.where(self.is_linear, violation - curved_part, curved_part)
         x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
-        x[self.columns], x[self.slack] = w, -t / self.entry
+        x[self.columns] = w
+        x[self.slack] = -t / self.entry
         z = solution.x
         marginal_cost = np.divide(t, curvature, out=penalty.copy(), where=~self.is_linear)  # marginal cost of slack
         z_box[self.slack] = self.entry * (marginal_cost - z[self.softened_rows])
@@ -126,21 +131,26 @@ def recognise_soft_rows(
     """
     G = G if sp.issparse(G) and G.format == "csc" else sp.csc_array(G)
     free = (lb == -np.inf) & (ub == np.inf)
-    columns, slack = np.flatnonzero(free), np.flatnonzero(~free)
+    columns = np.flatnonzero(free)
+    slack = np.flatnonzero(~free)
     starts = G.indptr[slack]
     has_cost = ((d[slack] == 0) & (q[slack] >= 0)) | ((d[slack] > 0) & (q[slack] == 0))
     is_slack = has_cost & (lb[slack] == 0) & (ub[slack] == np.inf)
     is_slack &= G.indptr[slack + 1] - starts == 1
     if not is_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MAX_FLAT_COLUMNS:
         return None
-    softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
+    softened = G.indices[starts].astype(np.intp)
+    entry = G.data[starts]
     is_linear = d[slack] == 0
     if (entry >= 0).any() or any(_has_repeats(softened[kind], len(h)) for kind in (is_linear, ~is_linear)):
         return None
-    penalty, curvature = np.full(len(h), np.inf), np.zeros(len(h))
+    penalty = np.full(len(h), np.inf)
+    curvature = np.zeros(len(h))
     penalty[softened[is_linear]] = (q[slack] / -entry)[is_linear]
     curvature[softened[~is_linear]] = np.square(entry[~is_linear]) / d[slack[~is_linear]]
-    F, e, c = _take_columns(G, columns), d[columns], q[columns]
+    F = _take_columns(G, columns)
+    e = d[columns]
+    c = q[columns]
     return SoftRows(F, h, penalty, curvature, e, c, columns, softened, slack, entry, is_linear)
 
 
@@ -168,4 +178,6 @@ def _scale_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Ma
             return F
     else:
         F = F[:, curved]
-    return sp.csr_array(F @ sp.diags_array(1.0 / root)) if sp.issparse(F) else F / root
+    if sp.issparse(F):
+        return sp.csr_array(F @ sp.diags_array(1.0 / root))
+    return F / root

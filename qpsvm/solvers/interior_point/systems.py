@@ -93,7 +93,10 @@ class FactoredNewton:
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Solve (IPM.2): two products with B, one if ρ is that of `factor`, and three more with refinement."""
-        right = self._first[1] if self._first[0] is rho else self._B.multiply_transposed(self._D * rho)
+        if self._first[0] is rho:
+            right = self._first[1]
+        else:
+            right = self._B.multiply_transposed(self._D * rho)
         r = self.residual if residual else 0.0
         du = self._M.solve(right + r if residual else right)
         dm = self._B.multiply(du)
@@ -182,7 +185,8 @@ def choose_storage(Z: Matrix) -> Matrix:
     if not Z.has_canonical_format:
         Z = Z.copy()
         Z.sum_duplicates()
-    (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
+    n, k = Z.shape
+    lengths = np.diff(Z.indptr).astype(np.float64)
     pairs = float(lengths @ (lengths + 1)) / 2
     pays = pairs <= MAX_ROW_PAIRS and PAIR_COST * pairs <= n * k * k / 2
     return Z if pays else Z.toarray(order="F")  # the memory order of the chunks
@@ -213,7 +217,8 @@ class DenseColumns:
 
     def __init__(self, Z: FloatArray, A: FloatArray, center: FloatArray) -> None:
         n, k = Z.shape
-        self._n, self._width = n, k + len(A)
+        self._n = n
+        self._width = k + len(A)
         step = max(512, CHUNK_NUMBERS // max(self._width, 1))
         self._parts = [slice(i, min(n, i + step)) for i in range(0, n, step)]
         self._chunks = []
@@ -257,7 +262,8 @@ class DenseColumns:
             scaled = np.multiply(chunk, weights, out=self._scaled)
             return scaled @ (chunk if general else scaled).T, chunk @ x, chunk @ (D * rho)
         right = np.stack([x, D * rho])
-        M, products = np.zeros((self._width, self._width)), np.zeros((2, self._width))
+        M = np.zeros((self._width, self._width))
+        products = np.zeros((2, self._width))
         for part, chunk in zip(self._parts, self._chunks, strict=True):
             products += right[:, part] @ chunk.T
             scaled = np.multiply(chunk, weights[part], out=self._scaled[:, : chunk.shape[1]])
@@ -275,7 +281,10 @@ class SparseColumns:
     """
 
     def __init__(self, Z: Matrix, A: FloatArray) -> None:
-        self._Z, self._ZT, self._A, self._k = Z, sp.csr_array(Z.T), A, Z.shape[1]
+        self._Z = Z
+        self._ZT = sp.csr_array(Z.T)
+        self._A = A
+        self._k = Z.shape[1]
         self._pairs, self._upper = compute_row_pairs(Z), np.triu_indices(self._k)
 
     def multiply(self, u: FloatArray) -> FloatArray:
@@ -308,12 +317,15 @@ def compute_row_pairs(Z: Matrix) -> Matrix:
     """Return the products of pairs of nonzeros per row of Z (n, k), as CSR (k(k + 1)/2, n) in the order of `triu`."""
     n, k = Z.shape
     lengths = np.diff(Z.indptr)
-    values, positions, rows = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    values = [np.zeros(0)]
+    positions = [np.zeros(0, dtype=np.int64)]
+    rows = [np.zeros(0, dtype=np.int64)]
     for length in np.unique(lengths[lengths > 0]):
         rows_of_length = np.flatnonzero(lengths == length)
         entries = Z.indptr[rows_of_length][:, None] + np.arange(length)
         first, second = np.triu_indices(length)
-        columns, data = Z.indices[entries].astype(np.int64), Z.data[entries]
+        columns = Z.indices[entries].astype(np.int64)
+        data = Z.data[entries]
         i, j = columns[:, first], columns[:, second]
         positions.append((i * (2 * k - i - 1) // 2 + j).ravel())
         values.append((data[:, first] * data[:, second]).ravel())

@@ -61,7 +61,10 @@ class BlockLoop:
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, effort: Effort) -> None:
-        self.blocks, self.problem, self.effort, self.can_continue = blocks, problem, effort, True
+        self.blocks = blocks
+        self.problem = problem
+        self.effort = effort
+        self.can_continue = True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
         self._max_rows = int(min(SETTINGS.max_rows, SETTINGS.max_share * n))
@@ -87,24 +90,30 @@ class BlockLoop:
 
     def _select_block(self) -> tuple[IntArray, float]:
         """Return the block (KBLOCKS.2) and the violation of all rows; the block is empty if blocks are given up."""
-        problem, beta, g = self.problem, self.beta, self.problem.level - self.u
+        problem = self.problem
+        beta = self.beta
+        g = self.problem.level - self.u
         tube = problem.tube if problem.has_kink else 0.0
         up = np.where(beta < problem.high, g - np.where(beta < 0.0, -tube, tube), -np.inf)
         down = np.where(beta > problem.low, g + np.where(beta > 0.0, -tube, tube), np.inf)
         max_up, min_down = float(up.max()), float(down.min())
-        violation, b = max_up - min_down, 0.5 * (max_up + min_down)
-        row_violation, free = np.maximum(up - b, b - down), problem.find_free(beta)
+        violation = max_up - min_down
+        b = 0.5 * (max_up + min_down)
+        row_violation = np.maximum(up - b, b - down)
+        free = problem.find_free(beta)
         needed_rows = SETTINGS.rows_per_free_row * np.count_nonzero(free)
-        self._rounds_without_gain = (
-            0 if violation <= SETTINGS.gain * self._lowest_violation else self._rounds_without_gain + 1
-        )
+        if violation <= SETTINGS.gain * self._lowest_violation:
+            self._rounds_without_gain = 0
+        else:
+            self._rounds_without_gain = self._rounds_without_gain + 1
         self._lowest_violation = min(self._lowest_violation, violation)
         is_stuck = self._rounds_without_gain >= SETTINGS.patience
         self.can_continue = bool(needed_rows <= self._max_rows and self._remaining_values > 0.0) and not (
             is_stuck and self._rows >= self._max_rows
         )
         if is_stuck:
-            self._rows, self._rounds_without_gain = int(SETTINGS.growth * self._rows), 0
+            self._rows = int(SETTINGS.growth * self._rows)
+            self._rounds_without_gain = 0
         if not self.can_continue or not np.isfinite(violation):
             return np.empty(0, dtype=np.intp), violation
         size = int(min(max(self._rows, needed_rows), self._max_rows))
@@ -121,7 +130,9 @@ class BlockLoop:
 
     def _solve_block(self, rows: IntArray, tol: float) -> None:
         """Run the loop on a block, then update u outside, (KBLOCKS.3)."""
-        problem, beta, n = self.problem, self.beta[rows], self.problem.n
+        problem = self.problem
+        beta = self.beta[rows]
+        n = self.problem.n
         is_outside = np.ones(n, dtype=bool)
         is_outside[rows] = False
         outside_rows = np.flatnonzero(is_outside)

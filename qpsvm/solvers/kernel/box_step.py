@@ -68,12 +68,14 @@ class _HeldEntries:
         The held entries are fixed at t if given, else at their bounds.
         """
         t = self.t if t is None else t
-        S, q = self.border, by_S.shape[1]
+        S = self.border
+        q = by_S.shape[1]
         if q == 1 and not len(self.index):
             return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), t
         columns = np.concatenate([by_S, self.columns], axis=1)
         sums = S.T @ columns, S.T @ by_r
-        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - t])
+        schur = np.concatenate([sums[0], columns[self.index]])
+        right = np.concatenate([sums[1], by_r[self.index] - t])
         z, info = lapack.dgesv(schur, right)[2:]
         if info:
             raise NumericalTrouble("the held entries leave no freedom")
@@ -90,11 +92,13 @@ def compute_box_step(
     Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
     """
     m = len(r)
-    factor, S = RidgedFactor(A, ridge), np.ones((m, 1)) if border is None else border
+    factor = RidgedFactor(A, ridge)
+    S = np.ones((m, 1)) if border is None else border
     right = np.empty((m, 1 + S.shape[1]), order="F")
     right[:, 0], right[:, 1:] = r, S
     solved = factor.solve(right)
-    by_r, by_one = solved[:, 0], solved[:, 1:]
+    by_r = solved[:, 0]
+    by_one = solved[:, 1:]
     held = _HeldEntries(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
     is_held = np.zeros(m, dtype=bool)
     d, mu = held.solve(by_r, by_one)
@@ -102,7 +106,10 @@ def compute_box_step(
         is_leaving = (d < low) | (d > high)
         is_leaving &= ~is_held
         leaving = is_leaving.nonzero()[0]
-        stays = np.where(held.t <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
+        if len(mu):
+            stays = np.where(held.t <= low[held.index], mu <= 0.0, mu >= 0.0)
+        else:
+            stays = np.empty(0, dtype=bool)
         if not len(leaving) and bool(stays.all()):
             d = _remove_ridge(factor, held, d, by_one, low, high)
             break
@@ -132,11 +139,14 @@ def _solve_without_held(
         free = (~is_held).nonzero()[0]
         if not len(free):
             break
-        fixed, rows = np.where(is_held, t, 0.0), A.take(free, axis=0)
+        fixed = np.where(is_held, t, 0.0)
+        rows = A.take(free, axis=0)
         right = np.empty((len(free), 1 + S.shape[1]), order="F")
-        right[:, 0], right[:, 1:] = r[free] - rows @ fixed, S[free]
+        right[:, 0] = r[free] - rows @ fixed
+        right[:, 1:] = S[free]
         solved = RidgedFactor(rows.take(free, axis=1), ridge).solve(right)
-        by_r, by_S = solved[:, 0], solved[:, 1:]
+        by_r = solved[:, 0]
+        by_S = solved[:, 1:]
         z, info = lapack.dgesv(S[free].T @ by_S, S[free].T @ by_r + S.T @ fixed)[2:]
         if info:
             break
@@ -157,12 +167,14 @@ def _remove_ridge(
     factor: RidgedFactor, held: _HeldEntries, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
     """Remove the effect of ρ from d (m,) by (KBOX.4), as long as d stays in the box and the corrections shrink."""
-    change, zero = d, np.zeros(len(held.index))
+    change = d
+    zero = np.zeros(len(held.index))
     size = float(np.abs(d).max())
     for _ in range(CORRECTIONS):
         change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, zero)[0]
         corrected = d + change
-        previous_size, size = size, float(np.abs(change).max())
+        previous_size = size
+        size = float(np.abs(change).max())
         if not size < previous_size or (corrected < low).any() or (corrected > high).any():
             break
         d = corrected

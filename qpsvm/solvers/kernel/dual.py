@@ -105,7 +105,9 @@ class KernelDual(Loss):
         """Whether β = 0 is a kink."""
         if self.mass is not None:
             return not self.is_nu_svm
-        return self.tube != 0.0 if isinstance(self.tube, float) else bool(np.any(self.tube))
+        if isinstance(self.tube, float):
+            return self.tube != 0.0
+        return bool(np.any(self.tube))
 
     @cached
     def smooth_rows(self) -> IntArray:
@@ -132,7 +134,9 @@ class KernelDual(Loss):
     @cached
     def weight(self) -> FloatArray:
         """Distance between the ends of the interval, or from the kink to the farther end: (n,)."""
-        return np.maximum(self.high, -self.low) if self.has_kink else self.high - self.low
+        if self.has_kink:
+            return np.maximum(self.high, -self.low)
+        return self.high - self.low
 
     @cached
     def total_penalty(self) -> float:
@@ -214,7 +218,8 @@ class KernelDual(Loss):
         self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, rows: IntArray | slice
     ) -> FloatArray:
         """Compute by how much the reduced gradients of some rows at a bound or kink have the wrong sign: (r,)."""
-        r, beta_rows = self.level[rows] - u[rows] - multipliers.b, beta[rows]
+        r = self.level[rows] - u[rows] - multipliers.b
+        beta_rows = beta[rows]
         if not self.has_kink:
             r = r - self.sign[rows] * multipliers.tube if multipliers.tube else r
             return np.where(beta_rows <= self.low[rows], r, -r)
@@ -225,7 +230,8 @@ class KernelDual(Loss):
         """Compute (KDUAL.5) for u (n,)."""
         r = self.level - u
         if self.is_nu_svm:
-            (plus, minus), up = self.target_sums, self.sign > 0.0
+            plus, minus = self.target_sums
+            up = self.sign > 0.0
             # b + ε and b − ε
             upper = _find_weighted_quantile(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
             lower = _find_weighted_quantile(r[~up], -self.low[~up], -minus, self.common_weight)
@@ -238,7 +244,10 @@ class KernelDual(Loss):
         if not self.has_kink:
             return Multipliers(_find_weighted_quantile(r, self.weight, self._balance_level, self.common_weight))
         points = np.concatenate([r - self.tube, r + self.tube])
-        weights = None if self.common_weight is not None else np.concatenate([self.high, -self.low])
+        if self.common_weight is not None:
+            weights = None
+        else:
+            weights = np.concatenate([self.high, -self.low])
         return Multipliers(_find_weighted_quantile(points, weights, self._balance_level, self.common_weight))
 
     def make_feasible(self, beta: FloatArray) -> FloatArray:
@@ -270,19 +279,26 @@ class KernelDual(Loss):
 
     def build_uniform_start(self) -> FloatArray:
         """Build the point that meets the sums with the same share of every upper end, and of every lower end: (n,)."""
-        plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
+        if self.mass is None:
+            plus, minus = self.total - self.fixed_sum, 0.0
+        else:
+            plus, minus = self.target_sums
         shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
         return shares[0] * self.high + shares[1] * self.low
 
     def fill_by_score(self, score: FloatArray) -> FloatArray:
         """Set the highest scores to the upper end and the lowest to the lower end, until the sums are met: (n,)."""
-        plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
+        if self.mass is None:
+            plus, minus = self.total - self.fixed_sum, 0.0
+        else:
+            plus, minus = self.target_sums
         order = np.argsort(-score, kind="stable")
         filled = np.empty(self.n)
         high = self.high[order]
         filled[order] = np.minimum(np.maximum(plus - (np.cumsum(high) - high), 0.0), high)
         if minus:
-            low, order = -self.low[order][::-1], order[::-1]
+            low = -self.low[order][::-1]
+            order = order[::-1]
             filled[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
         return filled
 
@@ -301,7 +317,8 @@ class KernelDual(Loss):
         gradient, low, high = self._compute_sided_gradient(beta, r, multipliers.tube)
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
         if self.has_kink:  # (LOSSES.5)
-            size, width = np.abs(beta), self.tube + multipliers.tube
+            size = np.abs(beta)
+            width = self.tube + multipliers.tube
             clipped = np.minimum(np.maximum(r, -width), width)
             excess = r - clipped
             difference = float(np.add.reduce(width * size - clipped * beta))
@@ -311,8 +328,16 @@ class KernelDual(Loss):
         else:
             difference, excess = 0.0, gradient
         difference += float((np.where(excess > 0.0, self.high, self.low) - beta) @ excess)  # (KDUAL.3)
-        scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
-        gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
+        if self.scale is None:
+            scale = max(abs(value), abs(value + difference))
+        else:
+            scale = self.scale
+        if scale > 0:
+            gap = difference / scale
+        elif difference == 0:
+            gap = 0.0
+        else:
+            gap = np.inf
         gap = gap if math.isfinite(gap) else np.inf
         return KernelPoint(beta, u, multipliers.b, gap, scale, gradient, low, high, multipliers.tube)
 
@@ -422,7 +447,10 @@ def _find_weighted_quantile(
     if common is not None:
         k = level / common
         k_rounded = round(k)
-        first, last = (k_rounded - 1, k_rounded) if abs(k - k_rounded) <= INTEGER_TOL else (int(np.floor(k)),) * 2
+        if abs(k - k_rounded) <= INTEGER_TOL:
+            first, last = k_rounded - 1, k_rounded
+        else:
+            first, last = (int(np.floor(k)),) * 2
         if last <= 0 or first >= m - 1:
             return float(points.min() if last <= 0 else points.max())
         ordered = np.partition(points, (first, last))

@@ -33,9 +33,11 @@ MIN_MERGED_SHARE = 0.15
 
 def find_cancelling_beta(X: Matrix, problem: KernelDual) -> FloatArray | None:
     """Return β (n,) of (KTIES.3), with few nonzero entries; None if (KTIES.3) does not hold."""
-    ties, (plus, minus) = find_ties(X), problem.target_sums
+    ties = find_ties(X)
+    plus, minus = problem.target_sums
     assert ties is not None
-    high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)  # ΣU₊ and ΣU₋
+    high = ties.sum_groups(problem.high)  # ΣU₊
+    low = -ties.sum_groups(problem.low)  # ΣU₋
     capacity = np.minimum(high, low)
     capacity_before = np.asarray(np.cumsum(capacity, dtype=np.longdouble) - capacity, dtype=float)
     if plus != -minus or capacity_before[-1] + capacity[-1] < (1.0 - SUM_TOL) * plus:

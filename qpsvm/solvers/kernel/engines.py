@@ -67,7 +67,10 @@ class EngineSearch:
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
-        self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
+        self.blocks = blocks
+        self.problem = problem
+        self.target = target
+        self.effort = effort
         self._best: KernelPoint | None = None
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
@@ -87,9 +90,14 @@ class EngineSearch:
         start: A feasible β (n,).
         u: Its u (n,), possibly rough; None if unknown.
         """
-        self._start_u, problem, K = u, self.problem, self.blocks.full_matrix
+        K = self.blocks.full_matrix
+        problem = self.problem
+        self._start_u = u
         is_nu_svr = problem.mass is not None and problem.has_kink
-        max_rows = SETTINGS.slow_gram_rows if is_nu_svr or core.compiled is None else SETTINGS.gram_rows
+        if is_nu_svr or core.compiled is None:
+            max_rows = SETTINGS.slow_gram_rows
+        else:
+            max_rows = SETTINGS.gram_rows
         has_few_rows = problem.n <= max_rows
         if start is not None and has_few_rows and K is not None and not problem.has_kink:
             point = problem.build_point(start, multiply_gram(K, start, np.flatnonzero(start)))
@@ -127,7 +135,8 @@ class EngineSearch:
             self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, with_newton=False)
         ):
             return
-        K, beta = self.blocks.compute_full_matrix(), None
+        K = self.blocks.compute_full_matrix()
+        beta = None
         if problem.n <= MAX_EXACT_ROWS or problem.is_homogeneous:
             beta = self._run_first_loop(K, STAGES[0].tolerance)
             if beta is None:
@@ -140,7 +149,10 @@ class EngineSearch:
     def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""
         may_vanish, self._may_vanish = self._may_vanish, False
-        found = solve_with_low_rank(self.blocks, self.problem, self.effort) if may_vanish else None
+        if may_vanish:
+            found = solve_with_low_rank(self.blocks, self.problem, self.effort)
+        else:
+            found = None
         if found is None:
             return False
         point = self.measure_point(found.beta)
@@ -176,7 +188,8 @@ class EngineSearch:
 
     def _run_from_start(self, beta: FloatArray) -> bool:
         """Run Newton steps from a feasible β, if few rows are free; return whether the search has ended."""
-        point, effort = self.measure_point(beta), self.effort
+        point = self.measure_point(beta)
+        effort = self.effort
         initial = select_at_point(point, estimate_rough_error(beta))
         if (
             point.gap < SETTINGS.max_start_gap

@@ -101,7 +101,9 @@ class FullLoop:
         self._data: NDArray[np.float32] | KernelSamples | None = None  # K, or the samples
         self._blocks: BlockLoop | None = None
         self._has_converged = True
-        blocks, problem, is_compiled = search.blocks, search.problem, core.compiled is not None
+        blocks = search.blocks
+        problem = search.problem
+        is_compiled = core.compiled is not None
         self._samples = KernelSamples.from_blocks(blocks, problem)
         is_single_enough = blocks.allows_single and self._samples is not None  # their rows are in single precision
         fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * problem.n**2
@@ -144,8 +146,13 @@ class FullLoop:
 
     def _run_loop(self) -> bool:
         """Run the loop to the current tolerance; return False if it leaves blocks, or time runs out, before that."""
-        search, point, problem = self._search, self.point, self._search.problem
-        start, u = (None, None) if point is None or not self._can_resume else (point.beta, point.u)
+        search = self._search
+        point = self.point
+        problem = self._search.problem
+        if point is None or not self._can_resume:
+            start, u = None, None
+        else:
+            start, u = point.beta, point.u
         has_just_left_blocks = False
         if self._can_use_blocks and not self._has_left_blocks:
             if self._blocks is None:
@@ -160,9 +167,10 @@ class FullLoop:
             if self._data is None:
                 return False
             result = search.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
-        self.point = (
-            search.measure_point(result.beta) if result.u is None else problem.build_point(result.beta, result.u)
-        )
+        if result.u is None:
+            self.point = search.measure_point(result.beta)
+        else:
+            self.point = problem.build_point(result.beta, result.u)
         search.effort.report("loop", problem.n, self.point.gap)
         self._has_converged = result.converged
         return result.converged or not (has_just_left_blocks or search.effort.is_late())
@@ -174,7 +182,9 @@ class FullLoop:
 
     def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
         """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""
-        return compute_full_gram(self._search.blocks, self._search.effort) if self._stores_gram else self._samples
+        if self._stores_gram:
+            return compute_full_gram(self._search.blocks, self._search.effort)
+        return self._samples
 
     def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
         """Run Newton steps if they are cheap, or nothing follows; return whether the problem is solved."""
@@ -190,7 +200,8 @@ class FullLoop:
         """Estimate the seconds of Newton steps by (FULL.1)."""
         assert self.point is not None
         problem, (min_steps, max_steps) = self._search.problem, SETTINGS.newton_steps
-        F, n = len(find_moving_rows(problem, self.point, self._search.target)), problem.n
+        F = len(find_moving_rows(problem, self.point, self._search.target))
+        n = problem.n
         share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
         step_seconds = SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F
         step_seconds += SETTINGS.cube_seconds * F**3
@@ -199,7 +210,8 @@ class FullLoop:
     def _run_newton(self) -> bool:
         """Run Newton steps from the loop's point, and return whether they solved the problem."""
         assert self.point is not None
-        search, point = self._search, self._refine_point(self.point)
+        search = self._search
+        point = self._refine_point(self.point)
         effort, problem, target = search.effort, search.problem, search.target
         K = StreamedGram(search.blocks)
         for _ in range(SETTINGS.max_refreshes):
@@ -207,7 +219,10 @@ class FullLoop:
                 K, problem, point.beta, target, SETTINGS.max_newton_steps, point.u, effort.is_late
             )
             effort.newton_steps += polished.steps
-            point = polished.point if polished.point.gap > target else self._refine_point(polished.point)
+            if polished.point.gap > target:
+                point = polished.point
+            else:
+                point = self._refine_point(polished.point)
             effort.report("Newton", polished.max_free_rows, point.gap)
             K.rough = False  # more steps with rough products would leave the same rounding errors
             if polished.point.gap > target or point.gap <= target or effort.is_late():
@@ -218,10 +233,13 @@ class FullLoop:
 
     def _refine_point(self, point: KernelPoint) -> KernelPoint:
         """Return the point with u in double precision for all rows whose gradient could be 0, but for rounding."""
-        blocks, problem, u_error = self._search.blocks, self._search.problem, estimate_rough_error(point.beta)
+        blocks = self._search.blocks
+        problem = self._search.problem
+        u_error = estimate_rough_error(point.beta)
         at_low, at_high = point.beta <= point.low, point.beta >= point.high
         distance = np.where(at_low, -point.gradient, np.where(at_high, point.gradient, 0.0))
-        support, u = np.flatnonzero(point.beta), point.u.copy()
+        support = np.flatnonzero(point.beta)
+        u = point.u.copy()
         while True:
             near_rows = np.flatnonzero(distance <= u_error)
             u[near_rows] = blocks.compute_product(support, point.beta[support], near_rows)

@@ -57,7 +57,8 @@ def solve_active_set(
     first: Indices of the initial F, one of each class.
     """
     active = _ActiveSet(column, diagonal, y)
-    max_diagonal, is_corrected = float(diagonal.max()), False
+    max_diagonal = float(diagonal.max())
+    is_corrected = False
     try:
         for j in first:
             active.append_row(j, 0.0)
@@ -85,7 +86,9 @@ class _ActiveSet:
         self.column, self.diagonal, self.y = column, diagonal, y
         self.F: list[int] = []
         self.K_F = np.empty((MAX_STEPS + 1, len(y)))  # the first |F| rows are used
-        self.beta, self.b, self.steps = np.zeros(0), 0.0, 0
+        self.beta = np.zeros(0)
+        self.b = 0.0
+        self.steps = 0
 
     def append_row(self, j: int, beta: float, column: FloatArray | None = None) -> None:
         """Append row j with its β."""
@@ -104,7 +107,8 @@ class _ActiveSet:
         """Solve K_FF x + e 1 = right and 1ᵀx = total for x and e."""
         k = len(self.F)
         M = np.ones((k + 1, k + 1))
-        M[:k, :k], M[k, k] = self.K_F[:k, self.F], 0.0
+        M[:k, :k] = self.K_F[:k, self.F]
+        M[k, k] = 0.0
         rhs = np.empty(k + 1)
         rhs[:k], rhs[k] = right, total
         solution, info = lapack.dgesv(M, rhs)[2:]
@@ -140,13 +144,16 @@ class _ActiveSet:
 
     def enter_row(self, j: int, slack: float) -> bool:
         """Run (KACTIVE.2) and (KACTIVE.3) until j is free; return False if the hulls meet."""
-        K_j, sign, beta_j = self.column(j), self.y[j], 0.0
+        K_j = self.column(j)
+        sign = self.y[j]
+        beta_j = 0.0
         while len(self.F):
             K_jF = K_j[self.F]
             d, e = self._solve_bordered(-sign * K_jF, -sign)
             kappa = float(self.diagonal[j] + sign * (K_jF @ d + e))
             full_step = slack / kappa if kappa > SPANNED * self.diagonal[j] else np.inf
-            rate, alpha = self.y[self.F] * d, self.y[self.F] * self.beta
+            rate = self.y[self.F] * d
+            alpha = self.y[self.F] * self.beta
             falling = (rate < 0.0).nonzero()[0]
             steps_to_0 = np.maximum(alpha[falling], 0.0) / -rate[falling]
             i = int(steps_to_0.argmin()) if len(falling) else -1

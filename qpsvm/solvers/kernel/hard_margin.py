@@ -61,11 +61,10 @@ def solve_kernel_hard(
         if hulls_meet or small_solution.reason == "converged":
             return small_solution
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    ties = (
-        find_ties(X, y, min_share=MIN_MERGED_SHARE)
-        if blocks.is_fast and blocks.full_matrix is None and len(y) > MIN_ROWS_FOR_TIES
-        else None
-    )
+    if blocks.is_fast and blocks.full_matrix is None and len(y) > MIN_ROWS_FOR_TIES:
+        ties = find_ties(X, y, min_share=MIN_MERGED_SHARE)
+    else:
+        ties = None
     if ties is not None:
         merged = solve_kernel_hard(
             kernel, X[ties.first_rows], y[ties.first_rows], curvature, tol=tol, time_limit=time_limit,
@@ -108,7 +107,9 @@ def _raise_penalty(
         limited = solution.reason not in ("converged", "numerical_error") or effort.is_exhausted()
         if limited or not n_bound or solution.gap > tol or 2 * n_bound > previous_bound:  # hardly any is freed
             break
-    return replace(solution, reason="numerical_error") if n_bound and solution.reason == "converged" else solution
+    if n_bound and solution.reason == "converged":
+        return replace(solution, reason="numerical_error")
+    return solution
 
 
 def _solve_few_support(
@@ -130,7 +131,8 @@ def _solve_few_support(
 
 def compute_hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
     """Return the relative gap (P − D)/P of the direction β, u = Kβ, (n,), with both as in (HARD.14)."""
-    norm2, reach = float(beta @ u), 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
+    norm2 = float(beta @ u)
+    reach = 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
     if not (reach > 0.0 and norm2 > 0.0):
         return np.inf
     gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)

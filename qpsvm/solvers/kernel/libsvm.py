@@ -79,7 +79,8 @@ def run_libsvm_loop(
 
     Shapes: data (n, n), or (n, d) with gamma.
     """
-    n, run = problem.n, _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), settings or {})
+    n = problem.n
+    run = _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), settings or {})
     total = problem.total - problem.fixed_sum
     if problem.is_standard_hinge and not total:
         if not np.ptp(problem.sign):  # one class: 0 is the only feasible point
@@ -122,9 +123,11 @@ def _run_nu_svm(problem: KernelDual, run: _LibsvmRun) -> LoopResult:
 
 def _run_shifted(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResult:
     """Run the loop on (KLOOP.2) with a Gram matrix, given Σβ = e as `total`."""
-    n, middle = problem.n, 0.5 * (problem.low + problem.high)
+    n = problem.n
+    middle = 0.5 * (problem.low + problem.high)
     target = problem.level - run.data @ middle if middle.any() else problem.level
-    total, half = total - float(middle.sum()), 0.5 * (problem.high - problem.low)
+    total = total - float(middle.sum())
+    half = 0.5 * (problem.high - problem.low)
     if not total and run.gamma is not None:
         return run("SVR", target, half, {"epsilon": 0.0})
     extended = np.zeros((n + 1, n + 1))
@@ -144,7 +147,8 @@ class _LibsvmRun:
         settings: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self.data, self.gamma, self.tol, self.clock = data, gamma, tol, clock
-        self.max_iter, self.settings = max_iter or MAX_ITERATIONS, settings
+        self.max_iter = max_iter or MAX_ITERATIONS
+        self.settings = settings
 
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], start_rows: float = 0.0
@@ -153,7 +157,8 @@ class _LibsvmRun:
 
         start_rows: The rows that LIBSVM's own start makes nonzero, 0 if it starts at 0.
         """
-        n, first_upper = len(target), float(upper[0])
+        n = len(target)
+        first_upper = float(upper[0])
         has_equal_bounds = bool((upper == first_upper).all())
         unit = 1.0
         # a one-class machine and a ν-SVM have no C: their β are in units of the largest bound
@@ -177,7 +182,8 @@ class _LibsvmRun:
         if self.gamma is not None:
             kernel, cache_size = "rbf", CACHE_MEGABYTES
         else:
-            kernel, cache_size = "precomputed", min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
+            kernel = "precomputed"
+            cache_size = min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
         return {
             **settings, "kernel": kernel, "gamma": self.gamma or 0.0, "tol": self.tol / unit, "cache_size": cache_size,
             "shrinking": True, **self.settings,
@@ -187,7 +193,8 @@ class _LibsvmRun:
         self, kind: str, target: FloatArray, weights: FloatArray, settings: dict[str, Any], start_rows: float
     ) -> LoopResult:
         """Run the loop within the time limit and the limit of iterations."""
-        n, width = len(target), None if self.gamma is None else self.data.shape[1]
+        n = len(target)
+        width = None if self.gamma is None else self.data.shape[1]
         data = np.ascontiguousarray(self.data, dtype=np.float64)
         return run_within_time(
             partial(_fit_libsvm, kind, data, target, weights, settings), self.max_iter,
@@ -206,7 +213,8 @@ def bound_iterations(
     megabytes; if all rows fit there, none is evaluated twice. At the end the loop may evaluate as many again, for
     shrunk rows.
     """
-    reading, evaluating = ITERATION_SECONDS + ENTRY_SECONDS * n, 0.0
+    reading = ITERATION_SECONDS + ENTRY_SECONDS * n
+    evaluating = 0.0
     if width is not None:
         evaluating = (EVALUATION_SECONDS + FEATURE_SECONDS * width) * n
     seconds -= start_rows * (reading + evaluating)
@@ -223,7 +231,8 @@ def _fit_libsvm(
     import sklearn
 
     model = build_silent_class(kind)(max_iter=max_iter, **settings)
-    sample_weight, arguments = weights if len(weights) else None, (data,) if kind == "OneClassSVM" else (data, target)
+    sample_weight = weights if len(weights) else None
+    arguments = (data,) if kind == "OneClassSVM" else (data, target)
     try:
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             model.fit(*arguments, sample_weight=sample_weight)

@@ -55,11 +55,15 @@ class KernelSamples:
     def from_blocks(cls, blocks: GramBlocks, problem: KernelDual) -> KernelSamples | None:
         """Return the samples of a Gram matrix; None if the loop cannot evaluate its kernel."""
         if core.compiled is None:
-            return cls._from_samples(blocks) if is_libsvm_problem(problem) else None
+            if is_libsvm_problem(problem):
+                return cls._from_samples(blocks)
+            return None
         if not isinstance(blocks, ExtendedBlocks):
             return cls._from_samples(blocks)
         samples = cls._from_samples(blocks.blocks)
-        return None if samples is None else replace(samples, added=blocks.added, corner=blocks.corner)
+        if samples is None:
+            return None
+        return replace(samples, added=blocks.added, corner=blocks.corner)
 
     @classmethod
     def _from_samples(cls, blocks: GramBlocks) -> KernelSamples | None:
@@ -71,7 +75,10 @@ class KernelSamples:
     @cached
     def rows(self) -> Any:
         """Row evaluator of `core/c/loop_values.h` for scaled samples, the degree p (0 for an RBF kernel), and c₀."""
-        X, kernel, degree, offset = self.X, self.kernel, 1, 0.0
+        X = self.X
+        kernel = self.kernel
+        degree = 1
+        offset = 0.0
         if isinstance(kernel, RBF):
             X, degree = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma), 0  # type: ignore[arg-type]
         elif isinstance(kernel, Polynomial):
@@ -117,7 +124,9 @@ def run_working_set_loop(
     g = problem.level - result.u  # (KDUAL.8): solve without a tube
     without_tube = _run_compiled(problem.with_tube(0.0), data, result.beta.copy(), g, True, tol, max_iter, clock)
     fits = float(np.abs(without_tube.beta).sum()) + problem.fixed_mass <= problem.mass
-    return replace(without_tube, iterations=result.iterations + without_tube.iterations) if fits else result
+    if fits:
+        return replace(without_tube, iterations=result.iterations + without_tube.iterations)
+    return result
 
 
 def _find_start(problem: KernelDual, data: NDArray[Any] | KernelSamples, start: FloatArray | None) -> FloatArray:

@@ -65,7 +65,8 @@ def solve_with_low_rank(blocks: GramBlocks, problem: KernelDual, effort: Effort)
     seconds = None if effort.seconds is None else effort.clock.remaining
     solution = solve_mehrotra(LowRank(factor.L), np.zeros(n), E.T, t, low, high, tol=TARGET_GAP, time_limit=seconds)
     effort.newton_steps += solution.iterations
-    beta, is_zero = solution.x, _is_zero(factor.L, solution.x, problem.is_nu_svm)
+    beta = solution.x
+    is_zero = _is_zero(factor.L, solution.x, problem.is_nu_svm)
     if not is_zero:
         if solution.reason != "converged":
             return None
@@ -76,7 +77,8 @@ def solve_with_low_rank(blocks: GramBlocks, problem: KernelDual, effort: Effort)
 
 def _is_zero(L: FloatArray, beta: FloatArray, is_nu_svm: bool) -> bool:
     """Return whether ‖Lᵀβ‖² is 0 up to the rounding of a sum of this size, (VANISH.2)."""
-    w, sizes = beta @ L, np.abs(beta)
+    w = beta @ L
+    sizes = np.abs(beta)
     centre = L[sizes.argmax()] if is_nu_svm else 0.0  # if 1ᵀβ = 0, the origin does not matter
     size = float(sizes.sum()) * float(np.linalg.norm(L - centre, axis=1).mean())
     return float(w @ w) <= ZERO_SHARE * len(beta) * UNIT * size * size

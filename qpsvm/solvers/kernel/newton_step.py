@@ -115,7 +115,8 @@ def polish_by_newton(
         moving = find_moving_rows(problem, point, target)
         if lookahead:
             wider = find_moving_rows(problem, point, target, lookahead)
-            moving = wider if len(wider) <= MOVING_FACTOR * len(moving) + MOVING_ROWS else moving
+            if len(wider) <= MOVING_FACTOR * len(moving) + MOVING_ROWS:
+                moving = wider
         if not 0 < len(moving) <= max_free_set:
             break
         max_free_rows = max(max_free_rows, len(moving))
@@ -141,7 +142,10 @@ def polish_by_newton(
 def find_moving_rows(problem: KernelDual, point: KernelPoint, target: float, lookahead: float = 0.0) -> IntArray:
     """Find F of (KNEWTON.1), with −lookahead in place of ε if `lookahead` is positive."""
     beta, gradient = point.beta, point.gradient
-    epsilon = -lookahead if lookahead > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
+    if lookahead > 0:
+        epsilon = -lookahead
+    else:
+        epsilon = NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = KINK_TOL * problem.weight
     # a row that can both rise and fall is free: it is in F for any gradient
     rises, falls = beta < point.high - edge, beta > point.low + edge
@@ -199,7 +203,9 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Kern
     Shapes: K (n, n), beta (n,).
     """
     best: KernelPoint | None = None
-    low, high, side = problem.low, problem.high, None
+    low = problem.low
+    high = problem.high
+    side = None
     free = problem.find_free(beta)
     if problem.has_kink:
         side = np.where(beta < 0.0, -1.0, 1.0)
@@ -212,10 +218,14 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Kern
         point = problem.build_point(beta, K @ beta, multipliers)
         if best is not None and not point.gap < best.gap:
             break
-        best, low, high = point, point.low, point.high
+        best = point
+        low = point.low
+        high = point.high
         if point.gap <= ROUNDED_GAP:
             break
-        rises, falls, previous_free = beta < high, beta > low, free
+        rises = beta < high
+        falls = beta > low
+        previous_free = free
         free = (rises & (falls | (point.gradient > ROUNDING))) | (falls & (point.gradient < -ROUNDING))
         if (free == previous_free).all():
             break
@@ -239,11 +249,13 @@ class _NewtonStep:
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
         u = point.u + self.length * self.image
-        stepped, beta = beta, problem.make_feasible(beta)
+        stepped = beta
+        beta = problem.make_feasible(beta)
         correction = beta - stepped  # restoring the sums may move β by more than rounding
         correction[np.abs(correction) <= ROUNDING * problem.weight] = 0.0
         corrected_rows = correction.nonzero()[0]
-        u = u + multiply_gram(self.K, correction, corrected_rows) if len(corrected_rows) else u
+        if len(corrected_rows):
+            u = u + multiply_gram(self.K, correction, corrected_rows)
         return problem.build_point(beta, u)
 
 
@@ -268,7 +280,8 @@ def _compute_step(
     image = multiply_gram(K, direction, rows)
     if isinstance(K, StreamedGram):  # the block is in double precision
         image[rows] = block @ d
-    descent, curvature = float(p @ d), float(d @ image[rows])
+    descent = float(p @ d)
+    curvature = float(d @ image[rows])
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
@@ -281,7 +294,9 @@ def _build_border(low: FloatArray) -> FloatArray | None:
     A row is on the upper side if the lower end of its interval, `low` (m,), is 0.
     """
     plus = low == 0.0
-    return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
+    if 0 < np.count_nonzero(plus) < len(low):
+        return np.column_stack([plus, ~plus]).astype(np.float64)
+    return None
 
 
 def _solve_free_rows(
@@ -315,10 +330,12 @@ def _build_bordered_system(
     K: FloatArray, problem: KernelDual, rows: IntArray, fixed_beta: FloatArray, side: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the matrix (m + q, m + q) and the right-hand side of (KBORDER.1) for m free rows and q sums."""
-    m, strip = len(rows), K[rows]
+    m = len(rows)
+    strip = K[rows]
     columns, sums = build_sum_columns(problem, rows, fixed_beta, side)
     k = m + len(sums)
-    A, right = np.zeros((k, k)), np.empty(k)
+    A = np.zeros((k, k))
+    right = np.empty(k)
     A[:m, :m] = strip[:, rows]
     A[m:, :m], A[:m, m:] = columns.T, columns
     right[:m] = problem.level[rows]
@@ -354,8 +371,10 @@ def _move_to_bounds(
         shares = np.divide(distance, step, out=np.ones_like(step), where=leaves_box)
         length = float(shares.min())
         beta[active] += length * step
-        positions, first = np.arange(m)[active], shares <= length
-        stay, active = positions[first], positions[~first]
+        positions = np.arange(m)[active]
+        first = shares <= length
+        stay = positions[first]
+        active = positions[~first]
         beta[stay] = np.where(beta[stay] - low[stay] < high[stay] - beta[stay], low[stay], high[stay])
         right -= A[:, stay] @ beta[stay]
         active_equations = np.concatenate([active, np.arange(m, k)])
@@ -373,7 +392,14 @@ def build_sum_columns(
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(fixed_beta)])
     is_positive = (problem.sign if side is None else side) > 0.0
     fixed_sums = np.add.reduce(fixed_beta[is_positive]), np.add.reduce(fixed_beta[~is_positive])
-    sums, is_above = np.array(problem.target_sums) - fixed_sums, is_positive[rows]
-    columns, has_positive = np.array([is_above, ~is_above], dtype=np.float64), is_above.any()
-    present = slice(None) if has_positive and not is_above.all() else slice(1) if has_positive else slice(1, 2)
+    sums = np.array(problem.target_sums) - fixed_sums
+    is_above = is_positive[rows]
+    columns = np.array([is_above, ~is_above], dtype=np.float64)
+    has_positive = is_above.any()
+    if has_positive and not is_above.all():
+        present = slice(None)
+    elif has_positive:
+        present = slice(1)
+    else:
+        present = slice(1, 2)
     return columns[present].T, sums[present]

@@ -113,7 +113,8 @@ def solve_kernel(
             start = None if start is None else ties.sum_groups(start)
             point, used_engine = _solve_scaled(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
             point = replace(point, beta=split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))
-    steps, reason = effort.iterations + effort.newton_steps, effort.find_stop_reason(point.gap <= tol)
+    steps = effort.iterations + effort.newton_steps
+    reason = effort.find_stop_reason(point.gap <= tol)
     return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used_engine, steps, reason, point.tube)
 
 
@@ -190,7 +191,9 @@ def _solve_with_tube(
     without_tube.run(engine, None)
     mass = float(np.abs(without_tube.best_point.beta).sum())
     is_feasible = mass <= (1.0 + MASS_ROUNDING) * problem.mass
-    return without_tube if is_feasible and without_tube.best_point.gap < engines.best_point.gap else engines
+    if is_feasible and without_tube.best_point.gap < engines.best_point.gap:
+        return without_tube
+    return engines
 
 
 def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:
@@ -208,11 +211,14 @@ def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:
         diagonal = K.diagonal()
     else:
         rows = _sample_rows(problem.n)
-        K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLE_ROWS]), level[rows], blocks.compute_diagonal(rows)
+        K = blocks.compute_block(rows, rows[:SAMPLE_ROWS])
+        level = level[rows]
+        diagonal = blocks.compute_diagonal(rows)
         shares = shares[rows[:SAMPLE_ROWS]]
     total = problem.mass or problem.total
     f = level - total / len(shares) * (K @ shares)
-    spread, size = _compute_spread(f), abs(total) * float(np.maximum.reduce(np.abs(diagonal)))
+    spread = _compute_spread(f)
+    size = abs(total) * float(np.maximum.reduce(np.abs(diagonal)))
     margin = NU_MARGIN if problem.is_nu_svm else 1.0
     return margin * (spread if spread > SPREAD_ROUNDING * size else size or 1.0)
 

@@ -16,8 +16,11 @@ class StreamedGram:
     """
 
     def __init__(self, blocks: GramBlocks, rough: bool = True) -> None:
-        self.rough, self._blocks, self._all_rows = rough, blocks, np.arange(blocks.n)
-        self._block_rows, self._block = self._all_rows[:0], np.empty((0, 0))
+        self.rough = rough
+        self._blocks = blocks
+        self._all_rows = np.arange(blocks.n)
+        self._block_rows = self._all_rows[:0]
+        self._block = np.empty((0, 0))
 
     def __len__(self) -> int:
         return self._blocks.n
@@ -29,7 +32,8 @@ class StreamedGram:
     def compute_block(self, rows: IntArray) -> FloatArray:
         """Return K_FF for the rows F, (f, f), cached for the last F."""
         if not np.array_equal(rows, self._block_rows):
-            self._block_rows, self._block = rows, self._blocks.compute_symmetric(rows)
+            self._block = self._blocks.compute_symmetric(rows)
+            self._block_rows = rows
         return self._block
 
     def multiply(self, rows: IntArray, x: FloatArray) -> FloatArray:

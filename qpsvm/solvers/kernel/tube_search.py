@@ -54,10 +54,14 @@ def find_tube_start(
     Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
     """
     assert problem.mass is not None
-    tube = _estimate_first_tube(blocks, problem, effort) if start is None else start.tube
+    if start is None:
+        tube = _estimate_first_tube(blocks, problem, effort)
+    else:
+        tube = start.tube
     below: _TubeTrial | None = None  # the last one with Σ|β| ≥ m: its ε is too small
     above: _TubeTrial | None = None  # the last one with Σ|β| ≤ m
-    point, trials = start, list[_TubeTrial]()
+    point = start
+    trials = list[_TubeTrial]()
     for _ in range(SETTINGS.max_solves):
         if not 0.0 <= tube < np.inf:  # the point overflowed
             return None
@@ -78,7 +82,9 @@ def find_tube_start(
         if below is None and tube == 0.0:
             return point.beta, point.u
         tube = _choose_next_tube(problem, below, above, trials)
-    return None if below is None or above is None else _interpolate_start(below, above, problem.mass)
+    if below is None or above is None:
+        return None
+    return _interpolate_start(below, above, problem.mass)
 
 
 def _estimate_first_tube(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> float:
@@ -109,7 +115,8 @@ def _choose_next_tube(
     assert problem.mass is not None
     last = trials[-1]
     if below is not None and above is not None:
-        close, goal = 0.5 * SETTINGS.max_bracket * problem.mass, problem.mass
+        close = 0.5 * SETTINGS.max_bracket * problem.mass
+        goal = problem.mass
         if goal - above.mass <= close:  # move the other end of the bracket near the target, too
             goal += 0.5 * close
         elif below.mass - goal <= close:
@@ -124,11 +131,16 @@ def _choose_next_tube(
         step = (problem.mass - last.mass) * (last.tube - trials[-2].tube) / (last.mass - trials[-2].mass)
     shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube
     length = max(SETTINGS.overshoot * abs(step), shortest)
-    return last.tube + length if below is not None else max(last.tube - length, 0.0)
+    if below is not None:
+        return last.tube + length
+    return max(last.tube - length, 0.0)
 
 
 def _interpolate_start(below: _TubeTrial, above: _TubeTrial, mass: float) -> tuple[FloatArray, FloatArray]:
     """Interpolate β and u by (KTUBE.2)."""
-    share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
+    if below.mass > above.mass:
+        share = (below.mass - mass) / (below.mass - above.mass)
+    else:
+        share = 0.0
     first, last = below.point, above.point
     return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)

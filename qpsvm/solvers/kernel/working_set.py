@@ -51,12 +51,20 @@ class WorkingSet:
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
         self.blocks, self.problem, self.effort = blocks, problem, effort
-        self.rows, self.beta, self.u = initial.rows, initial.beta.copy(), initial.u.copy()
+        self.rows = initial.rows
+        self.beta = initial.beta.copy()
+        self.u = initial.u.copy()
         self._is_warm = initial.is_warm
         self.is_full = len(self.rows) == problem.n
         self._has_grown = False
-        self.outside = np.empty(0, dtype=np.intp) if self.is_full else self._find_outside()
-        self.K = blocks.compute_full_matrix() if self.is_full else blocks.compute_symmetric(self.rows)
+        if self.is_full:
+            self.outside = np.empty(0, dtype=np.intp)
+        else:
+            self.outside = self._find_outside()
+        if self.is_full:
+            self.K = blocks.compute_full_matrix()
+        else:
+            self.K = blocks.compute_symmetric(self.rows)
         self._fixed = self._compute_fixed_part(self.rows)
         if initial.is_warm:
             self.u[self.rows] = self._multiply(self.beta[self.rows])
@@ -81,15 +89,21 @@ class WorkingSet:
             if gap <= target or self.effort.is_over() or not len(joining):
                 break
             self._add_rows(joining)
-        return self.problem.build_point(self.beta, self.u) if best is None else best
+        if best is None:
+            return self.problem.build_point(self.beta, self.u)
+        return best
 
     def _run_newton(self, target: float, max_free_set: int) -> KernelPoint:
         """Return the point of the restricted problem after Newton steps from the present β."""
-        K, restricted, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
+        K = self.K
+        restricted = self._restrict_problem()
+        beta = self.beta[self.rows]
+        u = self.u[self.rows]
         aim = target if self.is_full else TARGET_SHARE * target
         polished = polish_by_newton(K, restricted, beta, aim, NEWTON_STEPS, u, self.effort.is_late, max_free_set)
         self.effort.newton_steps += polished.steps
-        point, is_cheap = polished.point, len(self.rows) <= MAX_EXACT_ROWS and polished.max_free_rows <= MAX_EXACT_FREE
+        point = polished.point
+        is_cheap = len(self.rows) <= MAX_EXACT_ROWS and polished.max_free_rows <= MAX_EXACT_FREE
         if is_cheap and ROUNDED_GAP < point.gap <= target:  # a few more steps are cheaper than polishing later
             polished = polish_by_newton(
                 K, restricted, point.beta, ROUNDED_GAP, NEWTON_STEPS, point.u, self.effort.is_late
@@ -101,7 +115,8 @@ class WorkingSet:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.is_full:
             return point.gap, self.outside
-        violation, u_error = self._compute_violation(point.multipliers), estimate_rough_error(self.beta)
+        violation = self._compute_violation(point.multipliers)
+        u_error = estimate_rough_error(self.beta)
         candidates = (violation > -u_error).nonzero()[0]
         if len(candidates):  # evaluate these in double precision
             support = self.beta.nonzero()[0]
@@ -133,7 +148,8 @@ class WorkingSet:
 
     def _add_rows(self, added: IntArray) -> None:
         """Add rows to W with their present β."""
-        w, old_rows = len(self.rows), self.rows
+        w = len(self.rows)
+        old_rows = self.rows
         nonzero = added[self.beta[added] != 0]
         self._fixed = self._fixed - self.blocks.compute_product(nonzero, self.beta[nonzero], old_rows)
         self.K = self.blocks.grow_symmetric(self.K, old_rows, added)
@@ -163,7 +179,10 @@ class WorkingSet:
         if self.is_full and not self._has_grown:
             return self.problem
         fixed = self.beta[self.outside]
-        scale = self.problem.build_point(self.beta, self.u).scale if fixed.any() and self._is_warm else None
+        if fixed.any() and self._is_warm:
+            scale = self.problem.build_point(self.beta, self.u).scale
+        else:
+            scale = None
         return self.problem.restrict(self.rows, fixed, scale)
 
 
@@ -200,7 +219,8 @@ def _stream_product(
     blocks: GramBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Compute rough Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,); None if time runs out."""
-    total, step = np.zeros(len(rows)), max(1, int(ENTRIES_PER_CLOCK_CHECK / max(len(rows), 1)))
+    total = np.zeros(len(rows))
+    step = max(1, int(ENTRIES_PER_CLOCK_CHECK / max(len(rows), 1)))
     for start in range(0, len(support), step):
         if effort.is_late():
             return None

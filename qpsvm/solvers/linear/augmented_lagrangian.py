@@ -63,8 +63,14 @@ class AugmentedLagrangian:
         self._losses = problem.losses
         self._W = start.W.copy()
         self._outer, self._shrinks = 0, 0
-        self._estimate = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
-        self._residuals = self._compute_residuals() if start.slack is None else start.slack.copy()
+        if start.multiplier is None:
+            self._estimate = np.zeros(problem.rows.n)
+        else:
+            self._estimate = start.multiplier
+        if start.slack is None:
+            self._residuals = self._compute_residuals()
+        else:
+            self._residuals = start.slack.copy()
         self._alpha = self._gradient = self._q = np.empty(0)
         self._response = MultiplierResponse(self._losses, start.sigma)
         self._arguments = self._response.compute_arguments(self._estimate, self._residuals)
@@ -78,7 +84,9 @@ class AugmentedLagrangian:
         patient: Whether to shrink σ if a subproblem is not solved, instead of giving up. The problem of a band, the
             rows near their kinks in `working_set`, may have no solution.
         """
-        best, n_stalled, inner_goal = None, 0, goal
+        best = None
+        n_stalled = 0
+        inner_goal = goal
         while True:
             is_solved = self._solve_subproblem(inner_goal)
             point = self._build_point()
@@ -152,7 +160,10 @@ class AugmentedLagrangian:
 
     def _take_newton_step(self) -> bool:
         """Take one step (ALM.4); return False if no descent is left in floating point."""
-        problem, losses, response, q = self._problem, self._losses, self._response, self._q
+        problem = self._problem
+        losses = self._losses
+        response = self._response
+        q = self._q
         free = response.find_free(self._arguments)
         try:
             direction = self._newton.step(free, response.slope, q, self._W)

@@ -76,7 +76,9 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
         result = run.run()
         point = _measure_if_finite(problem, result, budget)
         if point is None or not result.converged:
-            return point if best is None or (point and point.gap < best.gap) else best
+            if best is None or (point and point.gap < best.gap):
+                return point
+            return best
         best = point
         if point.relative_gap <= tol:
             break
@@ -110,7 +112,10 @@ def count_entries(X: Matrix) -> int:
 def _compute_conditioning(problem: RowProblem) -> float:
     """Compute the mean of C‖(x, 1)‖²; for a squared loss, C is 1/δ."""
     losses = problem.losses
-    penalty = 1.0 / compute_mean(losses.curvature) if losses.has_infinite_bound else losses.jump
+    if losses.has_infinite_bound:
+        penalty = 1.0 / compute_mean(losses.curvature)
+    else:
+        penalty = losses.jump
     rows = problem.rows
     mean_square = 0.0 if rows.mean is None else float(rows.mean @ rows.mean)
     squares = rows.source.sum_of_squares() / max(rows.n, 1) - mean_square
@@ -133,7 +138,10 @@ def _measure_point(problem: RowProblem, result: DescentResult) -> LinearPoint:
     W = np.append(result.w, result.b)
     r = losses.compute_residuals(rows.margins(W))
     if problem.has_free_intercept and losses.is_hinge:
-        C = repeat_value(losses.high, rows.n) if isinstance(losses.high, float) else losses.high
+        if isinstance(losses.high, float):
+            C = repeat_value(losses.high, rows.n)
+        else:
+            C = losses.high
         low, high = find_quantile_interval(rows.y * r, C, sum_where(C, rows.y > 0))
         shift = low if np.isinf(high) else low + (high - low) / 2
         W[-1] += shift
@@ -175,20 +183,27 @@ class DescentRun:
         if has_free_intercept:  # scale of the step for b, like that of a typical row: it changes only the path
             mean_square = float(np.vdot(table[0], table[0])) / max(len(y), 1)
             self._intercept_scale = max(mean_square, np.finfo(np.float64).tiny)
-        self._alpha, self._w = np.zeros(len(y)), np.zeros(d)
+        self._alpha = np.zeros(len(y))
+        self._w = np.zeros(d)
         self._pace = DescentPace(newton_seconds / DESCENT_ENTRY_SECONDS, tol)
 
     def run(self) -> DescentResult:
         """Run passes until the goal is met, or until Newton steps are predicted to finish sooner."""
-        budget, pace, clock = self._budget, self._pace, self._budget.clock
+        budget = self._budget
+        pace = self._pace
+        clock = self._budget.clock
         passes_made, converged = 0, False
         pace.goal = self.goal
         max_passes, max_work = FIRST_PASSES, MAX_ITERATIONS
-        reserved_seconds = 0.0 if clock.limit is None else TIME_SHARE * max(clock.remaining, 0.0)
+        if clock.limit is None:
+            reserved_seconds = 0.0
+        else:
+            reserved_seconds = TIME_SHARE * max(clock.remaining, 0.0)
         find_stop = partial(clock.find_stop_reason, reserved_seconds)
         while budget.find_stop_reason() is None and not find_stop():
             max_passes = min(max_passes, MAX_PASSES - passes_made)
-            max_passes = max_passes if budget.max_steps is None else min(max_passes, budget.max_steps - budget.steps)
+            if budget.max_steps is not None:
+                max_passes = min(max_passes, budget.max_steps - budget.steps)
             self._b, passes, work, converged, gap, dual = core.compiled.descend(
                 *self._table, *self._rows, self._alpha, self._w, self._intercept_scale, self._has_free_intercept,
                 self._b if self._has_free_intercept else 0.0, max_passes, max_work, self.goal, find_stop,
@@ -199,7 +214,8 @@ class DescentRun:
             relative_gap = gap / size if size > 0.0 else math.inf
             if converged or passes_made >= MAX_PASSES or not pace.should_continue(work, relative_gap):
                 break
-            max_passes, max_work = MAX_PASSES, int(pace.newton_work / PREDICTIONS)
+            max_passes = MAX_PASSES
+            max_work = int(pace.newton_work / PREDICTIONS)
         gradient = np.append(self._w, self._intercept_feature * float(self._y @ self._alpha))
         return DescentResult(self._w, self._b, self._alpha, passes_made, converged, gradient)
 
@@ -219,7 +235,8 @@ class DescentPace:
     def should_continue(self, work: float, gap: float) -> bool:
         """Record this work and gap, and return whether to continue."""
         gained = math.log(self.gap / gap) if 0.0 < gap < self.gap < math.inf else 0.0
-        self.work, self.gap = self.work + work, gap
+        self.work = self.work + work
+        self.gap = gap
         if not math.isfinite(gap):
             return False
         if self.work < 0.5 * self.newton_work:

@@ -52,7 +52,8 @@ class LabelScaledRows:
         self.n, self.d = source.n, source.d
         self.passes = 0
         self._centred = source if mean is None else CentredRows(source, mean)
-        X, is_small = source.memory_matrix, self.n * (self.d + 1) <= MAX_STORED
+        X = source.memory_matrix
+        is_small = self.n * (self.d + 1) <= MAX_STORED
         self._stored = self._build_stored(X) if is_small and isinstance(X, np.ndarray) else None
 
     def _build_stored(self, X: FloatArray) -> FloatArray:
@@ -88,7 +89,8 @@ class LabelScaledRows:
         `visit` receives the slice of a block and Z W of its rows, and returns a of these rows, or None for a = 0.
         """
         self.passes += 1
-        shift, y = self._compute_shift(W), self.y
+        shift = self._compute_shift(W)
+        y = self.y
         totals: dict[int, float] = {}  # by first row: blocks may be visited in any order, and are summed in one
 
         def visit_label_scaled(block: slice, m: FloatArray) -> FloatArray | None:
@@ -121,7 +123,8 @@ class LabelScaledRows:
         if self._stored is not None:
             Z = self._stored.take(index, axis=0)
             return np.asarray(np.dot(Z.T, Z if weights is None else weights[:, None] * Z))
-        d, S = self.d, np.empty((self.d + 1, self.d + 1))
+        d = self.d
+        S = np.empty((self.d + 1, self.d + 1))
         S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
         S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))
@@ -141,7 +144,10 @@ class LabelScaledRows:
         If the source is not in memory and the rows are many, each pass reads them from the source instead.
         """
         keep_on_disk = self.source.memory_matrix is None and not self.is_gather_cheap(len(index))
-        subset = select_rows(self._centred, index) if keep_on_disk else as_row_source(self._centred.take(index))
+        if keep_on_disk:
+            subset = select_rows(self._centred, index)
+        else:
+            subset = as_row_source(self._centred.take(index))
         return LabelScaledRows(subset, self.y[index], self.unit)
 
     def select_many(self, indices: Sequence[IntArray]) -> list[LabelScaledRows]:
@@ -154,7 +160,8 @@ class LabelScaledRows:
 
     def compute_column_squares(self) -> FloatArray:
         """Return the diagonal of ZᵀZ: (d + 1,); an approximation if μ was estimated from a sample of the rows."""
-        squares, n = self.source.column_squares(), self.n
+        squares = self.source.column_squares()
+        n = self.n
         if self.mean is not None:
             squares = np.maximum(squares - n * self.mean**2, 0.0)
         return np.append(squares, self.unit**2 * n)
@@ -197,7 +204,9 @@ def _choose_storage(source: RowSource) -> RowSource:
     if source.entries > DENSE_SHARE * source.n * source.d:
         return as_row_source(full_matrix.toarray())
     with_short_indices = shorten_indices(full_matrix.tocsr())
-    return source if with_short_indices is full_matrix else as_row_source(with_short_indices)
+    if with_short_indices is full_matrix:
+        return source
+    return as_row_source(with_short_indices)
 
 
 def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:

@@ -126,7 +126,10 @@ def run_passes(
     Z = append_diagonal(X, omega, mean)
     bias = 1.0 if intercept else -1.0
     labels = _ensure_two_labels(Z, y) if losses.is_one_sided else None
-    targets = build_targets(losses, y) if labels is None else (labels > 0.0).astype(np.float64)
+    if labels is None:
+        targets = build_targets(losses, y)
+    else:
+        targets = (labels > 0.0).astype(np.float64)
     penalties = build_penalties(losses, n)
     tube = float(losses.tube)  # one number, as checked by `find_solver_type`
     train = find_compiled_train()
@@ -193,7 +196,9 @@ def append_diagonal(X: Matrix, omega: float, mean: FloatArray | None = None) -> 
         columns = np.empty((n, d + 1), dtype=np.int32)
         columns[:, :d] = np.arange(d, dtype=np.int32)
         columns[:, d] = new_columns
-        data, indices, starts = values.ravel(), columns.ravel(), (d + 1) * np.arange(n + 1, dtype=np.int32)
+        data = values.ravel()
+        indices = columns.ravel()
+        starts = (d + 1) * np.arange(n + 1, dtype=np.int32)
     return sp.csr_array((data, indices, starts), shape=(n, d + n))
 
 
@@ -217,7 +222,10 @@ def _fit_class(
     if solver_type in (HINGE_DUAL, SQUARED_HINGE_DUAL):
         estimator = LinearSVC(loss="hinge" if solver_type == HINGE_DUAL else "squared_hinge", **shared)
     else:
-        loss = "squared_epsilon_insensitive" if solver_type == SQUARED_TUBE_DUAL else "epsilon_insensitive"
+        if solver_type == SQUARED_TUBE_DUAL:
+            loss = "squared_epsilon_insensitive"
+        else:
+            loss = "epsilon_insensitive"
         estimator = LinearSVR(loss=loss, epsilon=tube, **shared)
     estimator.fit(Z, targets, sample_weight=penalties)
     return np.append(np.ravel(estimator.coef_), estimator.intercept_), estimator.n_iter_
@@ -235,7 +243,8 @@ def find_compiled_train() -> Any:
             Z, np.array([0.0, 0.0, 1.0, 1.0]), True, HINGE_DUAL, 1e-9, -1.0, 1.0, np.ones(2), 100, 0, 0.0,
             np.array([9.0, 9.0, 9.0, 0.25]),
         )  # fmt: skip
-        signed_alpha, has_converged = 1e9 * raw.ravel()[4:], 0 < np.max(passes_made) < 100
+        signed_alpha = 1e9 * raw.ravel()[4:]
+        has_converged = 0 < np.max(passes_made) < 100
     except (ImportError, AttributeError, TypeError, ValueError, IndexError):
         return None
     expected = [-1.0, -0.5, 1.0, 0.25]  # y_i min(1/‖x_i‖², C_i)

@@ -66,7 +66,8 @@ class CholeskyNewton:
     def step(self, free: Mask, slope: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """Return ΔW by Cholesky."""
         factor, weights = (slope, None) if isinstance(slope, float) else (1.0, slope)
-        H, self.free_count = factor * self._update_gram(free, weights), int(np.count_nonzero(free))
+        H = factor * self._update_gram(free, weights)
+        self.free_count = int(np.count_nonzero(free))
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
             mean_slope = 0.0 if diagonal[-1] > 0.0 else compute_mean(slope)
@@ -126,13 +127,17 @@ class WideNewton:
         """Return a copy of Z_JZ_Jᵀ (k, k) for J = index, after adding J to the pool, or replacing the pool by J."""
         new = np.setdiff1d(index, self._pool, assume_unique=True)
         if len(self._pool) + len(new) > SETTINGS.pool_rows:
-            self._pool, self._kernel, new = index, self._rows.kernel(index, index), index[:0]
+            new = index[:0]
+            self._kernel = self._rows.kernel(index, index)
+            self._pool = index
         if len(new):
             pool = np.concatenate([self._pool, new])
             rows = self._rows.kernel(new, pool)
             old = len(self._pool)
             grown = np.empty((len(pool), len(pool)))
-            grown[:old, :old], grown[old:], grown[:old, old:] = self._kernel, rows, rows[:, :old].T
+            grown[:old, :old] = self._kernel
+            grown[old:] = rows
+            grown[:old, old:] = rows[:, :old].T
             self._pool, self._kernel = pool, grown
         order = np.argsort(self._pool)
         positions = order[np.searchsorted(self._pool, index, sorter=order)]
@@ -147,7 +152,9 @@ def _take_weights(weights: FloatArray | None, index: IntArray) -> FloatArray | N
 def _multiply_hessian(free_rows: LabelScaledRows, D: PerRow, p: FloatArray) -> FloatArray:
     """Return Z_JᵀDZ_J p, (d + 1,)."""
     m = free_rows.margins(p)
-    return D * free_rows.gradient(m) if isinstance(D, float) else free_rows.gradient(D * m)
+    if isinstance(D, float):
+        return D * free_rows.gradient(m)
+    return free_rows.gradient(D * m)
 
 
 def _solve_by_rows(
@@ -155,7 +162,8 @@ def _solve_by_rows(
 ) -> FloatArray:
     """Solve (NEWTON.2) for Z_J, M = Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / D
-    factor, e = Cholesky(M, SETTINGS.min_ridge, single=True), free_rows.y * free_rows.unit
+    factor = Cholesky(M, SETTINGS.min_ridge, single=True)
+    e = free_rows.y * free_rows.unit
     has_free_intercept = bool(ridge[-1] == 0.0)
     M_inverse_e = factor.solve(e) if has_free_intercept else e
 
@@ -185,9 +193,11 @@ def _solve_by_cg(
     inverse = 1.0 / (R + mean_slope * free_rows.compute_column_squares())
     q_norm = float(np.linalg.norm(q))
     goal = min(SETTINGS.cg_tolerance, float(np.sqrt(q_norm / (1.0 + np.linalg.norm(W))))) * q_norm
-    x, r = np.zeros_like(q), -q
+    x = np.zeros_like(q)
+    r = -q
     z = inverse * r
-    p, rz = z, float(r @ z)
+    p = z
+    rz = float(r @ z)
     for iteration in range(SETTINGS.cg_iterations):
         if not np.linalg.norm(r) > goal:
             return x, iteration
@@ -196,6 +206,7 @@ def _solve_by_cg(
         x += length * p
         r -= length * Hp
         z = inverse * r
-        rz, previous = float(r @ z), rz
+        previous = rz
+        rz = float(r @ z)
         p = z + (rz / previous) * p
     return x, SETTINGS.cg_iterations

@@ -62,7 +62,9 @@ class RowLosses(Loss):
     @cached
     def median_level(self) -> float:
         """Median of the levels, estimated from a sample."""
-        return self.level if isinstance(self.level, float) else float(np.median(self._level_sample))
+        if isinstance(self.level, float):
+            return self.level
+        return float(np.median(self._level_sample))
 
     @cached
     def residual_scale(self) -> float:
@@ -87,9 +89,10 @@ class RowLosses(Loss):
     @cached
     def jump(self) -> float:
         """Mean of the bounds hi or −lo, by which α jumps when a row passes a kink; infinite if a bound is."""
-        size = (
-            compute_mean(self.high) if self.is_one_sided else 0.5 * (compute_mean(self.high) - compute_mean(self.low))
-        )
+        if self.is_one_sided:
+            size = compute_mean(self.high)
+        else:
+            size = 0.5 * (compute_mean(self.high) - compute_mean(self.low))
         return size if np.isfinite(size) else np.inf
 
     @cached
@@ -116,7 +119,9 @@ class RowLosses(Loss):
     @property
     def warm_sigma(self) -> float:
         """Initial σ if α is nearly the multiplier."""
-        return self.first_sigma if self.is_smooth else SETTINGS.warm_sigma * self.first_sigma
+        if self.is_smooth:
+            return self.first_sigma
+        return SETTINGS.warm_sigma * self.first_sigma
 
     def find_changed(self, a: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return the mask of the entries of a that differ from (LOSSES.2) at the residuals r: (n,)."""
@@ -168,7 +173,9 @@ class MultiplierResponse:
 
     def compute_arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
         """Return t for the multiplier estimate a and the residuals r: (n,)."""
-        return a + self.sigma * r if self._is_piecewise_linear else self.slope * (a / self.sigma + r)
+        if self._is_piecewise_linear:
+            return a + self.sigma * r
+        return self.slope * (a / self.sigma + r)
 
     def compute_alpha(self, t: FloatArray) -> FloatArray:
         """Return the multipliers: (n,)."""
@@ -294,7 +301,8 @@ def certify_pair(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | 
         gradient = problem.rows.gradient(alpha)
     elif len(changed := np.flatnonzero(alpha != pair.alpha)):
         gradient = gradient + problem.rows.gradient(alpha[changed] - pair.alpha[changed], changed)
-    mismatch, value = problem.losses.compute_gap(alpha, pair.slack), problem.losses.compute_dual_value(alpha)
+    mismatch = problem.losses.compute_gap(alpha, pair.slack)
+    value = problem.losses.compute_dual_value(alpha)
     q_hat = gradient + problem.offset
     residual, complementarity, half_square = problem.measure_gap(
         float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch
@@ -328,7 +336,8 @@ def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, fixed_sum
     members = losses.restrict_rows(free)
     for _ in range(CORRECTIONS):
         slack = members.compute_slack_product(alpha[free])
-        total, surplus = float(slack.sum()), float(y @ alpha)
+        total = float(slack.sum())
+        surplus = float(y @ alpha)
         if not 0.0 < total < np.inf:
             break
         surplus += fixed_sum

@@ -116,7 +116,8 @@ def solve_linear(
         raise ParameterError(f"tol must be positive, got {tol!r}")
     with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         y = np.asarray(y, dtype=np.float64)
-        source, budget = as_row_source(X), Budget(max_iter, time_limit, verbose)
+        source = as_row_source(X)
+        budget = Budget(max_iter, time_limit, verbose)
         losses = C if isinstance(C, RowLosses) else RowLosses(compress_constant(C))
         rows, frame = _build_rows(source, y, losses, intercept, is_centred=intercept == "free" and not total)
         losses = losses.shift_origin(frame.origin) if frame.origin else losses
@@ -140,7 +141,8 @@ def _build_rows(
     if reduction is None:
         rows, mean = build_label_scaled_rows(source, y, unit, is_centred)
     else:
-        rows, mean = LabelScaledRows(as_row_source(reduction.L), y, unit), reduction.mean
+        rows = LabelScaledRows(as_row_source(reduction.L), y, unit)
+        mean = reduction.mean
     origin = losses.median_level if is_centred and bool((y > 0.0).all()) else 0.0
     return rows, _CoordinateFrame(mean, reduction, origin, intercept is not None)
 
@@ -150,7 +152,9 @@ def _build_problem(
 ) -> tuple[RowProblem, LinearStart]:
     """Build (ALM.1) for (LIN.1), and a start."""
     problem = RowProblem.from_rows(rows, losses, intercept == "free")
-    return _add_sum_constraint(problem, total) if total else (problem, _build_start(problem, intercept))
+    if total:
+        return _add_sum_constraint(problem, total)
+    return problem, _build_start(problem, intercept)
 
 
 def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
@@ -170,7 +174,8 @@ def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, 
     rows, losses = problem.rows, problem.losses
     offset = problem.offset.copy()
     offset[-1] = -total
-    W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
+    W = np.zeros(rows.d + 1)
+    alpha = np.zeros(rows.n)
     positive = bool(rows.y[0] > 0.0)
     bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
     max_sum = float(bound @ rows.y)
@@ -218,7 +223,8 @@ def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to
     """
     if not (problem.losses.has_infinite_bound or np.any(problem.losses.curvature)):
         return pair
-    goal, w = ROUNDING_GOAL, pair.W[:-1]
+    goal = ROUNDING_GOAL
+    w = pair.W[:-1]
     if not to_rounding:
         difference = w - problem.rows.gradient(pair.alpha)[:-1]
         if difference @ difference <= STATIONARITY_TOL**2 * float(w @ w):
@@ -228,7 +234,10 @@ def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to
     if pair.relative_gap <= goal:
         return pair
     max_steps = budget.max_steps
-    budget.max_steps = budget.steps + FEW_STEPS if max_steps is None else min(max_steps, budget.steps + FEW_STEPS)
+    if max_steps is None:
+        budget.max_steps = budget.steps + FEW_STEPS
+    else:
+        budget.max_steps = min(max_steps, budget.steps + FEW_STEPS)
     refined = _run_newton(problem, as_start(problem, pair), goal, budget)[0]
     budget.max_steps = max_steps
     return refined if refined.relative_gap < pair.relative_gap else pair
@@ -274,7 +283,10 @@ class _CoordinateFrame:
 
     def to_caller(self, W: FloatArray) -> tuple[FloatArray, float]:
         """Convert to w and b."""
-        w = W[:-1].copy() if self.reduction is None else self.reduction.expand(W[:-1])
+        if self.reduction is None:
+            w = W[:-1].copy()
+        else:
+            w = self.reduction.expand(W[:-1])
         if not self.has_intercept:
             return w, 0.0
         return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin

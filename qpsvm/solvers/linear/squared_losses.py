@@ -47,11 +47,13 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
     computed.
     """
     rows, losses, ridge = problem.rows, problem.losses, problem.ridge
-    newton, slope = CholeskyNewton(rows, ridge), 1.0 / losses.curvature
+    newton = CholeskyNewton(rows, ridge)
+    slope = 1.0 / losses.curvature
     threshold = None if is_zero(losses.tube) else slope * losses.tube
     W = start.W
     residual = losses.compute_residuals(rows.margins(W))
-    alpha, is_optimal = losses.compute_optimal_dual(residual), False
+    alpha = losses.compute_optimal_dual(residual)
+    is_optimal = False
     for step in range(MAX_STEPS):
         if budget.find_stop_reason() is not None:
             break
@@ -65,7 +67,8 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
             direction = newton.step(alpha != 0.0, slope, gradient, W)
         except NumericalTrouble:
             break
-        change, length = rows.margins(direction), 1.0
+        change = rows.margins(direction)
+        length = 1.0
         next_alpha = losses.compute_optimal_dual(residual - change)
         is_optimal = np.array_equal(np.sign(next_alpha), np.sign(alpha))
         if not is_optimal:
@@ -77,7 +80,9 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
             if not np.isfinite(length):
                 break
             next_alpha = losses.compute_optimal_dual(residual - length * change)
-        W, residual, alpha = W + length * direction, residual - length * change, next_alpha
+        W = W + length * direction
+        residual = residual - length * change
+        alpha = next_alpha
         budget.steps += 1
         if is_optimal:
             break

@@ -25,7 +25,8 @@ def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
     """Apply (WIDE.1) to a dense X (n, d) if that saves time, else return None; μ is the mean if `centred`, else 0."""
     if X is None or sp.issparse(X) or X.shape[0] > MAX_REDUCED_ROWS or X.shape[1] < MIN_COLUMNS_PER_ROW * X.shape[0]:
         return None
-    n, mean = len(X), X.mean(axis=0) if centred else None
+    n = len(X)
+    mean = X.mean(axis=0) if centred else None
     rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)  # a copy, overwritten below
     factor, scales, _, _ = lapack.dgeqrf(rows.T, overwrite_a=1)
     return WideReduction(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)

@@ -55,18 +55,19 @@ def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Bu
     All bounds are finite.
     """
     multiplier = first.multiplier
-    guess = (
-        estimate_weights(problem, first, budget)
-        if multiplier is None
-        else estimate_nearby(problem, first.W, multiplier)
-    )
+    if multiplier is None:
+        guess = estimate_weights(problem, first, budget)
+    else:
+        guess = estimate_nearby(problem, first.W, multiplier)
     bands = _BandSolver(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
 
 
 def improve_start(problem: RowProblem, first: LinearStart, budget: Budget) -> LinearStart:
     """Return a start at the W of the subsamples, (SUB.1); `first` itself if it has a multiplier."""
-    return first if first.multiplier is not None else replace(first, W=estimate_weights(problem, first, budget).W)
+    if first.multiplier is not None:
+        return first
+    return replace(first, W=estimate_weights(problem, first, budget).W)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,8 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     step = max(1, rows.n // SAMPLE_ROWS)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
-        losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
+        losses = problem.losses.restrict_rows(block)
+        a = alpha[block].copy()
         slack = losses.compute_residuals(m)
         by_block[block.start] = losses.measure_kink_distance(slack)[::step], losses.compute_gap(a, slack)
         return a
@@ -170,11 +172,14 @@ class _BandSolver:
     def __init__(self, problem: RowProblem, guess: WeightEstimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
         self._losses = problem.losses
-        self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
+        self._W = guess.W
+        self._tau = guess.tau
+        self._sigma = 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._in_band = np.zeros(problem.rows.n, dtype=bool)
         self._band_index = np.empty(0, dtype=np.intp)
-        self._fixed_gradient, self._fixed_value = np.zeros(problem.rows.d + 1), 0.0
+        self._fixed_gradient = np.zeros(problem.rows.d + 1)
+        self._fixed_value = 0.0
         self._best: LinearPoint | None = None
         self._wrong_guesses = 0
 
@@ -251,10 +256,8 @@ class _BandSolver:
             is_limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             count = int(np.count_nonzero(next_band))
             if is_limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
-                self._W, self._sigma = (
-                    point.W,
-                    min(point.sigma, self._losses.jump / self._measure_depth(check)),
-                )
+                self._sigma = min(point.sigma, self._losses.jump / self._measure_depth(check))
+                self._W = point.W
                 self._replace_band(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
@@ -295,7 +298,10 @@ class _BandSolver:
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
         is_final = pair.relative_gap <= self._goal
-        alpha, slack = (self._alpha, self._slack) if is_final else (self._alpha.copy(), self._slack.copy())
+        if is_final:
+            alpha, slack = self._alpha, self._slack
+        else:
+            alpha, slack = self._alpha.copy(), self._slack.copy()
         self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
 
     def _choose_next_band(self, check: _BandCheck, point: LinearPoint) -> Mask:
@@ -317,8 +323,10 @@ class _BandSolver:
 
     def _replace_band(self, band: Mask) -> None:
         """Replace the band by the rows of a mask (n,); rows that leave it are fixed according to their residual."""
-        rows, index = self._problem.rows, np.flatnonzero(band)
-        leaving, entering = self._band_index[~band[self._band_index]], index[~self._in_band[index]]
+        rows = self._problem.rows
+        index = np.flatnonzero(band)
+        leaving = self._band_index[~band[self._band_index]]
+        entering = index[~self._in_band[index]]
         self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._slack[leaving])
         changed = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])

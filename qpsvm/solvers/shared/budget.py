@@ -34,7 +34,9 @@ class Budget:
     def __init__(self, max_steps: int | None = None, time_limit: float | None = None, verbose: bool = False) -> None:
         if max_steps is not None and max_steps < 1:
             raise ParameterError(f"max_iter must be at least 1, got {max_steps}")
-        self.max_steps, self.verbose, self.steps = max_steps, verbose, 0
+        self.max_steps = max_steps
+        self.verbose = verbose
+        self.steps = 0
         self.is_logging = is_logging(verbose, logging.DEBUG)
         self.clock = Clock(time_limit)
         self.on_progress: ProgressCallback | None = None
@@ -52,7 +54,12 @@ class Budget:
         if self.is_logging:
             text = f"{stage:<14} {number:7d}"
             for name, value in measures.items():
-                spec = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
+                if isinstance(value, str):
+                    spec = ""
+                elif isinstance(value, int):
+                    spec = "7d"
+                else:
+                    spec = "8.1e"
                 text += f"  {name.replace('_', ' ')} {value:{spec}}"
             self.log(f"{text}  {self.clock.seconds:8.3f} s")
 

@@ -55,7 +55,8 @@ def factorise_with_ridge(
     shift: float | FloatArray | None = None
     while ridge <= max_ridge:
         if ridge:
-            unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0) if unit is None else unit
+            if unit is None:
+                unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
             shift = ridge * unit
         factor = factorise(M, shift)
         if factor is not None:
@@ -77,14 +78,21 @@ class Cholesky:
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
-        self._matrix, self._single_scale, diagonal = M, 0.0, M.diagonal()
+        self._matrix = M
+        self._single_scale = 0.0
+        diagonal = M.diagonal()
         if single and (scale := float(diagonal.max(initial=0.0))) > 0.0:
             factor = factorise(M / scale, single=True)  # scaled, because single precision overflows early
             if factor is not None and _compute_min_pivot(factor, diagonal / scale) > MIN_SINGLE_PIVOT:
-                self._factor, self._n_refinements, self._single_scale = factor, 2, scale
+                self._factor = factor
+                self._n_refinements = 2
+                self._single_scale = scale
                 return
         self._factor, ridge = factorise_with_ridge(M, ridge)
-        self._n_refinements = 1 if ridge or _compute_min_pivot(self._factor, diagonal) < MIN_UNREFINED_PIVOT else 0
+        if ridge or _compute_min_pivot(self._factor, diagonal) < MIN_UNREFINED_PIVOT:
+            self._n_refinements = 1
+        else:
+            self._n_refinements = 0
 
     @property
     def is_single(self) -> bool:

@@ -90,10 +90,17 @@ def projected_gradient(
             if not np.isfinite(new.objective):
                 reason = "numerical_error"
                 break
-            base, momentum = _extrapolate(current, new, base, momentum) if accelerated else (new, 1.0)
-            current, best = new, new if new.objective <= best.objective else best
+            if accelerated:
+                base, momentum = _extrapolate(current, new, base, momentum)
+            else:
+                base, momentum = new, 1.0
+            current = new
+            best = new if new.objective <= best.objective else best
             progress.record(iteration, new.objective, new.residual)
-            reason = "converged" if new.residual <= new.max_residual else progress.find_stop_reason()
+            if new.residual <= new.max_residual:
+                reason = "converged"
+            else:
+                reason = progress.find_stop_reason()
     final = current if reason == "converged" else best
     trace = progress.finish(reason, iteration, final.objective)
     return ProjectedGradientSolution(final.x, final.y, final.z_box, final.objective, final.residual, step_size, trace)
@@ -114,7 +121,8 @@ class _Point:
 
 def _estimate_largest_eigenvalue(P: Product, n: int) -> float:
     """Return the largest eigenvalue of P in absolute value, from below, by power iterations from a fixed start."""
-    v, norm = np.random.default_rng(0).standard_normal(n), 1.0
+    v = np.random.default_rng(0).standard_normal(n)
+    norm = 1.0
     for _ in range(POWER_ITERATIONS):
         v = np.asarray(P @ (v / norm))
         norm = float(np.linalg.norm(v))
@@ -135,12 +143,15 @@ def _take_projected_step(
         return _Point(base.x, base.Px, base.y, base.z_box, np.nan), step_size
     x, y = feasible.project(v)
     Px = np.asarray(P @ x, dtype=np.float64)
-    d, Pd, Aty = x - base.x, Px - base.Px, feasible.A.T @ y
+    d = x - base.x
+    Pd = Px - base.Px
+    Aty = feasible.A.T @ y
     curvature = float(d @ Pd) - 8 * EPS * float(np.linalg.norm(d) * (np.linalg.norm(Px) + np.linalg.norm(base.Px)))
     longest = float(d @ d) / curvature if curvature > 0 else np.inf
     scale = max(float(np.abs(part).max(initial=0.0)) for part in (q, Px, Aty / step_size))
     max_residual = max(tol * scale, 4 * EPS * float(np.abs(x).max(initial=0.0)) / step_size)
-    residual, objective = float(np.abs(Pd - d / step_size).max(initial=0.0)), float(0.5 * x @ Px + q @ x)
+    residual = float(np.abs(Pd - d / step_size).max(initial=0.0))
+    objective = float(0.5 * x @ Px + q @ x)
     sign_bounds = np.where(x <= feasible.lb, -np.inf, 0.0), np.where(x >= feasible.ub, np.inf, 0.0)
     z_box = np.clip((v - Aty - x) / step_size, *sign_bounds)  # removes rounding errors only
     return _Point(x, Px, y / step_size, z_box, objective, residual, max_residual), longest
@@ -166,8 +177,11 @@ class BoxAndRows:
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
         self.A, right = as_dense_rows(A, b, len(lb))
-        self.lb, self.ub, self.T = lb, ub, find_disjoint_combination(self.A)
-        TA, Tb = self.T @ self.A, self.T @ right
+        self.T = find_disjoint_combination(self.A)
+        self.ub = ub
+        self.lb = lb
+        TA = self.T @ self.A
+        Tb = self.T @ right
         TA[np.abs(TA) <= ROUNDING * np.abs(TA).max(axis=1, initial=0.0, keepdims=True)] = 0.0
         supports = [np.flatnonzero(a) for a in TA]
         self.rows = [(s, a[s], float(beta)) for s, a, beta in zip(supports, TA, Tb, strict=True)]
@@ -183,7 +197,8 @@ class BoxAndRows:
 
     def project(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the nearest point x = clip(v − Aᵀy, lb, ub) with Ax = b, and its y: (n,), (m,)."""
-        x, y = np.clip(v, self.lb, self.ub), np.zeros(len(self.rows))
+        x = np.clip(v, self.lb, self.ub)
+        y = np.zeros(len(self.rows))
         for k, (s, a, beta) in enumerate(self.rows):
             y[k] = find_knapsack_multiplier(v[s], a, beta, self.lb[s], self.ub[s])
             x[s] = np.clip(v[s] - y[k] * a, self.lb[s], self.ub[s])
@@ -206,7 +221,10 @@ def find_disjoint_combination(A: FloatArray) -> FloatArray:
     p = columns[:, norms.argmax()] / norms.max()  # the direction of the largest column
     is_off_p = np.abs(p[0] * columns[1] - p[1] * columns[0]) > ROUNDING * norms
     i = int(np.where(is_off_p, norms, 0.0).argmax())
-    r = columns[:, i] / norms[i] if is_off_p.any() else np.array([-p[1], p[0]])
+    if is_off_p.any():
+        r = columns[:, i] / norms[i]
+    else:
+        r = np.array([-p[1], p[0]])
     if np.any(is_off_p & (np.abs(r[0] * columns[1] - r[1] * columns[0]) > ROUNDING * norms)):
         raise UnsupportedError(
             "projected gradient takes two equality rows only if their columns point in two directions, as those of "
@@ -234,7 +252,12 @@ def find_knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: Floa
     end = float(breakpoints[k]) if k < len(breakpoints) else np.inf
     free = a[(first <= start) & (last >= end)]
     slope = float(free @ free)
-    mu = end if np.isfinite(end) else start if np.isfinite(start) else 0.0
+    if np.isfinite(end):
+        mu = end
+    elif np.isfinite(start):
+        mu = start
+    else:
+        mu = 0.0
     for _ in range(2 if slope > 0 else 0):  # the second correction removes the rounding of the first
         mu = min(max(mu + excess(mu) / slope, start), end)
     return mu

@@ -70,7 +70,8 @@ def solve_slsqp(
     progress = ProgressHistory("slsqp", "gradient", max_iter, time_limit, verbose)
     if np.any(lb > ub):
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(lb > ub))} does")
-    n, iterations = len(q), 0
+    n = len(q)
+    iterations = 0
     reason: StopReason
     (G, h), (A, b) = as_dense_rows(G, h, n), as_dense_rows(A, b, n)
     x = np.clip(np.zeros(n) if x0 is None else as_finite_vector(x0, "x0", n), lb, ub)
@@ -104,13 +105,15 @@ def solve_slsqp(
                 callback=after_iteration, options={"maxiter": max_iter, "ftol": ftol},
             )  # fmt: skip
         except _StoppedError as stop:
-            reason, message = stop.reason, f"stopped: {stop.reason.replace('_', ' ')}"
+            reason = stop.reason
+            message = f"stopped: {stop.reason.replace('_', ' ')}"
         else:
             if "status" in result:
                 reason = STOP_REASONS.get(result.status, "numerical_error")
             else:  # all variables are fixed by their bounds: SciPy only checks that single point
                 reason = "converged" if result.success else "infeasible"
-            message, iterations = result.message, int(result.get("nit", 0))
+            message = result.message
+            iterations = int(result.get("nit", 0))
             x = np.clip(result.x, lb, ub) if np.isfinite(result.x).all() else x
         Px = np.asarray(P @ x, dtype=np.float64)
         objective = float(0.5 * x @ Px + q @ x)
@@ -131,13 +134,17 @@ def fit_multipliers(
     # the interval of z_box: (−∞, 0] at a lower bound, [0, ∞) at an upper one, {0} between them
     z_low = np.where(x - lb <= tolerance, -np.inf, 0.0)
     z_high = np.where(ub - x <= tolerance, np.inf, 0.0)
-    at_bound, active_rows = z_low < z_high, h - G @ x <= ACTIVE * np.maximum(1.0, np.abs(h))
-    p, n_active, z = len(A), int(active_rows.sum()), np.zeros(len(h))
+    at_bound = z_low < z_high
+    active_rows = h - G @ x <= ACTIVE * np.maximum(1.0, np.abs(h))
+    p = len(A)
+    n_active = int(active_rows.sum())
+    z = np.zeros(len(h))
     columns = np.concatenate([A.T, G[active_rows].T, np.eye(len(x))[:, at_bound]], axis=1)
     if not columns.shape[1] or not np.isfinite(gradient).all():  # the objective may be infinite at the start
         return np.zeros(p), z, np.clip(-gradient, z_low, z_high)
     lower = np.concatenate([np.full(p, -np.inf), np.zeros(n_active), z_low[at_bound]])
     upper = np.concatenate([np.full(p + n_active, np.inf), z_high[at_bound]])
     multipliers = lsq_linear(columns, -gradient, bounds=(lower, upper), method="bvls").x
-    y, z[active_rows] = multipliers[:p], multipliers[p : p + n_active]
+    y = multipliers[:p]
+    z[active_rows] = multipliers[p : p + n_active]
     return y, z, np.clip(-(gradient + G.T @ z + A.T @ y), z_low, z_high)

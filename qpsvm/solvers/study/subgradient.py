@@ -137,9 +137,16 @@ def hinge_subgradient(
     if learning_rate is not None and not 0 < learning_rate < np.inf:
         raise ParameterError(f"learning_rate must be a positive number or None, got {learning_rate}")
     hinge = _Hinge(M, h, c, d, q)
-    u = np.zeros(len(hinge.d)) if u0 is None else as_finite_vector(u0, "u0", len(hinge.d))
-    u_mean, Mu_mean, z_mean = np.zeros_like(u), np.zeros_like(hinge.h), np.zeros_like(hinge.h)
-    best, best_u, averaged = np.inf, u, False
+    if u0 is None:
+        u = np.zeros(len(hinge.d))
+    else:
+        u = as_finite_vector(u0, "u0", len(hinge.d))
+    u_mean = np.zeros_like(u)
+    Mu_mean = np.zeros_like(hinge.h)
+    z_mean = np.zeros_like(hinge.h)
+    best = np.inf
+    best_u = u
+    averaged = False
     best_values: list[float] = []  # the smallest F so far, after each iteration
     reason: StopReason | None = None
     with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
@@ -148,7 +155,8 @@ def hinge_subgradient(
             t = len(best_values) + 1
             tau = 2.0 / (t + 1)
             Mu = np.asarray(hinge.M @ u)
-            value, z = hinge.compute_objective(u, Mu), hinge.compute_multipliers(Mu)
+            value = hinge.compute_objective(u, Mu)
+            z = hinge.compute_multipliers(Mu)
             u_mean, Mu_mean = u_mean + tau * (u - u_mean), Mu_mean + tau * (Mu - Mu_mean)
             mean_value = hinge.compute_objective(u_mean, Mu_mean)
             if not np.isfinite(value):
@@ -160,9 +168,14 @@ def hinge_subgradient(
                 best, best_u = (mean_value, u_mean) if averaged else (value, u)
             best_values.append(best)
             progress.record(t, best, mean_value - best)
-            decrease, excess, allowed = best_values[t // 2 - 1] - best, mean_value - best, tol * abs(best)
+            decrease = best_values[t // 2 - 1] - best
+            excess = mean_value - best
+            allowed = tol * abs(best)
             is_stable = decrease <= allowed and excess <= allowed
-            reason = "converged" if is_stable and t >= MIN_ITERATIONS else progress.find_stop_reason()
+            if is_stable and t >= MIN_ITERATIONS:
+                reason = "converged"
+            else:
+                reason = progress.find_stop_reason()
             u = steps.advance(u, hinge.compute_gradient(u, z), t)
     trace = progress.finish(reason, len(best_values), best)
     return HingeSolution(best_u, z_mean, best, averaged, trace)

@@ -31,7 +31,10 @@ class ExtendedBlocks(GramBlocks):
 
     def __init__(self, blocks: GramBlocks, added: FloatArray | None, corner: float | None) -> None:
         super().__init__(blocks.n + (corner is not None), blocks.width)
-        self.blocks, self.added, self.corner, self._last = blocks, added, corner, blocks.n
+        self.blocks = blocks
+        self.added = added
+        self.corner = corner
+        self._last = blocks.n
         self.allows_single = blocks.allows_single
 
     def _compute_diagonal(self, rows: IntArray) -> FloatArray:
@@ -39,7 +42,9 @@ class ExtendedBlocks(GramBlocks):
         diagonal = self.blocks.compute_diagonal(samples)
         if self.added is not None:
             diagonal = diagonal + self.added[samples]
-        return diagonal if self.corner is None else np.where(rows == self._last, self.corner, diagonal)
+        if self.corner is None:
+            return diagonal
+        return np.where(rows == self._last, self.corner, diagonal)
 
     def _compute_full_matrix(self) -> FloatArray:
         if self.blocks.full_matrix is None and self.n > SHARED_ROWS:
@@ -59,7 +64,8 @@ class ExtendedBlocks(GramBlocks):
 
     def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
         rows = np.arange(self.n) if rows is None else rows
-        K, i = self.blocks.compute_symmetric(self._substitute(rows), rough, out), np.arange(len(rows))
+        K = self.blocks.compute_symmetric(self._substitute(rows), rough, out)
+        i = np.arange(len(rows))
         return self._extend(K, rows, rows, (i, i))
 
     def _compute_product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool) -> FloatArray:
@@ -75,7 +81,9 @@ class ExtendedBlocks(GramBlocks):
 
     def _substitute(self, rows: IntArray) -> IntArray:
         """Return the rows with the first sample in place of the last row of (EXTEND.1)."""
-        return rows if self.corner is None else np.where(rows == self._last, 0, rows)
+        if self.corner is None:
+            return rows
+        return np.where(rows == self._last, 0, rows)
 
     def _extend(
         self, K: NDArray[Any], rows: IntArray, columns: IntArray, common: tuple[IntArray, IntArray]

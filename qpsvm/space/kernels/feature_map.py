@@ -164,7 +164,8 @@ class FeatureMap(Kernel):
         (50, 40) True
         """
         fit = self.learned_fit
-        n_rows, block_rows = X.shape[0], max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
+        n_rows = X.shape[0]
+        block_rows = max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
         if n_rows <= block_rows:
             return self._compute_features(X, fit)
         blocks = [self._compute_features(X[i : i + block_rows], fit) for i in range(0, n_rows, block_rows)]
@@ -269,9 +270,13 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 def as_count(value: Any, name: str) -> int:
     """Return a positive integer, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
-    number, minimum = as_real(value, name), 0 if name == "seed" else 1
+    number = as_real(value, name)
+    minimum = 0 if name == "seed" else 1
     if number != int(number) or number < minimum:
-        requirement = "a whole number from 0 on" if name == "seed" else "a positive whole number"
+        if name == "seed":
+            requirement = "a whole number from 0 on"
+        else:
+            requirement = "a positive whole number"
         raise ParameterError(f"{name} must be {requirement}, got {format_value(value)}")
     return int(number)
 
@@ -432,7 +437,10 @@ class RandomFourier(FeatureMap):
         return features
 
     def __str__(self) -> str:
-        gamma = f"{self.gamma:.4g}" if isinstance(self.gamma, float) else repr(self.gamma)
+        if isinstance(self.gamma, float):
+            gamma = f"{self.gamma:.4g}"
+        else:
+            gamma = repr(self.gamma)
         return f"{self.name}(gamma={gamma}, components={self.components})"
 
 

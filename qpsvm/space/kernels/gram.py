@@ -82,7 +82,9 @@ class KernelGram(Operator):
         product = self._multiply(scaled)
         if self.offset:
             product += self.offset * scaled.sum(axis=0)
-        return product if self.scale is None else scale_rows(self.scale, product)
+        if self.scale is None:
+            return product
+        return scale_rows(self.scale, product)
 
     def _multiply(self, x: FloatArray) -> FloatArray:
         """Return K x for x (n,) or (n, r), using only the rows of K at nonzero entries of x."""
@@ -116,7 +118,10 @@ class KernelGram(Operator):
 
     def diagonal(self) -> FloatArray:
         # a third-party kernel may have no fast diagonal
-        matrix = None if isinstance(self.kernel, BUILT_IN_KERNELS) else self.blocks.full_matrix
+        if isinstance(self.kernel, BUILT_IN_KERNELS):
+            matrix = None
+        else:
+            matrix = self.blocks.full_matrix
         diagonal = (self.kernel.diagonal(self.X) if matrix is None else matrix.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
 
@@ -130,7 +135,9 @@ class KernelGram(Operator):
             matrix = self._compute_matrix()
         if self.offset:
             matrix = matrix + self.offset
-        return matrix if self.scale is None else scale_both_sides(matrix, self.scale)
+        if self.scale is None:
+            return matrix
+        return scale_both_sides(matrix, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
         """Return the operator with other scales, which shares the cached matrix."""
@@ -144,7 +151,9 @@ class KernelGram(Operator):
     @property
     def nbytes(self) -> int:
         """Bytes of the cached matrix, 8n²; 0 if it is not cached."""
-        return 0 if self.blocks.full_matrix is None else self.blocks.full_matrix.nbytes
+        if self.blocks.full_matrix is None:
+            return 0
+        return self.blocks.full_matrix.nbytes
 
 
 def estimate_kernel_seconds(values: int, features: int) -> float:

@@ -70,7 +70,8 @@ class GramBlocks:
 
         If K is the leading block of an array that is large enough, this array is used; else a larger one is allocated.
         """
-        r, all_rows = len(rows), np.concatenate([rows, added])
+        r = len(rows)
+        all_rows = np.concatenate([rows, added])
         m = len(all_rows)
         out = K if K.base is None else K.base
         fits = out.ndim == 2 and min(out.shape) >= m and out.flags.writeable and out.flags.c_contiguous
@@ -138,6 +139,7 @@ class GramBlocks:
         return np.asarray(self._compute_block(rows, support, rough) @ weights)
 
     def _fill_rows(self, out: NDArray[np.float32], start: int) -> None:
-        rows, columns = np.arange(start, start + len(out)), np.arange(self.n)
+        rows = np.arange(start, start + len(out))
+        columns = np.arange(self.n)
         for strip in split_strips(len(rows), STRIP_ROWS):
             out[strip] = self._compute_block(rows[strip], columns, True)

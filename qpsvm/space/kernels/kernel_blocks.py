@@ -106,7 +106,8 @@ class KernelBlocks(GramBlocks):
 
     def _prepare_scaled(self, gamma: float) -> None:
         """Prepare (KBLOCK.1), if rounding and memory permit."""
-        X, sparse = self.X, not isinstance(self.X, np.ndarray)
+        X = self.X
+        sparse = not isinstance(self.X, np.ndarray)
         if sparse:
             if _is_sparse_faster(X) or 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return
@@ -120,7 +121,10 @@ class KernelBlocks(GramBlocks):
         if not longest * EPS <= EXPONENT_ERROR:
             self.X = X  # by differences, which the core takes of dense samples
             return
-        self._a, self._half, self.samples, self.longest = freeze(a), freeze(half), as_read_only(X), longest
+        self._a = freeze(a)
+        self._half = freeze(half)
+        self.samples = as_read_only(X)
+        self.longest = longest
         self.allows_single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
         self.needs_floor = longest > -LOWEST_EXPONENT
 
@@ -140,10 +144,15 @@ class KernelBlocks(GramBlocks):
         assert self.full_matrix is not None
         restricted = KernelBlocks(self.kernel, X, self.full_matrix[rows[:, None], rows])
         if self._a is not None:
-            restricted._a, restricted._half, restricted.samples = self._a[rows], self._half[rows], as_dense(X)
+            restricted._a = self._a[rows]
+            restricted._half = self._half[rows]
+            restricted.samples = as_dense(X)
             restricted.terms = self.terms
         elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
-            restricted.centre = self.X.mean(axis=0) if self.centre is None else self.centre
+            if self.centre is None:
+                restricted.centre = self.X.mean(axis=0)
+            else:
+                restricted.centre = self.centre
         restricted.longest, restricted.allows_single = self.longest, self.allows_single
         restricted.is_exact = self.is_exact
         if (
@@ -158,7 +167,10 @@ class KernelBlocks(GramBlocks):
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
         symmetric: FloatArray = (K + K.T) / 2
         largest_entry = float(np.abs(symmetric).max())
-        self.asymmetry = float(np.abs(K - symmetric).max()) / largest_entry if largest_entry > 0 else 0.0
+        if largest_entry > 0:
+            self.asymmetry = float(np.abs(K - symmetric).max()) / largest_entry
+        else:
+            self.asymmetry = 0.0
         return symmetric
 
     @property
@@ -178,7 +190,9 @@ class KernelBlocks(GramBlocks):
 
     def _estimate_seconds(self, entries: float) -> float:
         """Estimate the seconds of one core for some entries; 0 if only one thread may compute them."""
-        return estimate_entry_seconds(self.width) * entries if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
+        if isinstance(self.kernel, BUILT_IN_KERNELS):
+            return estimate_entry_seconds(self.width) * entries
+        return 0.0
 
     @cached
     def _core_arguments(self) -> tuple[Any, ...] | None:
@@ -205,7 +219,8 @@ class KernelBlocks(GramBlocks):
     def _factors(self) -> tuple[Any, Any]:
         """Both factors of (KBLOCK.2) for NumPy, (n, d + 2), in double and in single precision."""
         assert self._a is not None
-        half, ones = self._half[:, None], np.ones((self.n, 1))
+        half = self._half[:, None]
+        ones = np.ones((self.n, 1))
         factors = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
         return factors, tuple(factor.astype(np.float32) for factor in factors)
 
@@ -248,9 +263,12 @@ class KernelBlocks(GramBlocks):
 
     def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
         if not self._uses_strips:
-            return self.kernel(self.X, self.X) if rows is None else super()._compute_symmetric(rows, rough, out)
+            if rows is None:
+                return self.kernel(self.X, self.X)
+            return super()._compute_symmetric(rows, rough, out)
         rows = np.arange(self.n) if rows is None else rows
-        out = np.empty((len(rows),) * 2, dtype=self._choose_type(rough)) if out is None else out
+        if out is None:
+            out = np.empty((len(rows),) * 2, dtype=self._choose_type(rough))
         self._fill_symmetric(out, rows, 0)
         return out
 
@@ -283,14 +301,17 @@ class KernelBlocks(GramBlocks):
         single = rough and self.allows_single
         if self._core_arguments is None:
             left, right = self._factors[single]
-            left, weights = left[support], weights.astype(left.dtype, copy=False)
+            weights = weights.astype(left.dtype, copy=False)
+            left = left[support]
             for strip_of_rows in split_strips(len(rows), AT_ONCE):
                 out[strip_of_rows] = self._stream_product(
                     left, right if len(rows) == self.n else right[rows], weights, strip_of_rows
                 )
             return out
 
-        support, rows, weights = as_core_indices(support), as_core_indices(rows), np.ascontiguousarray(weights)
+        support = as_core_indices(support)
+        rows = as_core_indices(rows)
+        weights = np.ascontiguousarray(weights)
 
         def add(tile: slice) -> None:
             core.compiled.strip_sums(self._core_arguments, support, rows[tile], single, weights, out[tile])
@@ -301,7 +322,8 @@ class KernelBlocks(GramBlocks):
 
     def _stream_product(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
         """Return `product` for some rows of `right`, (r,), from sums over strips of the support."""
-        parts, columns = split_strips(len(left), STRIP_ROWS), right[rows].T
+        parts = split_strips(len(left), STRIP_ROWS)
+        columns = right[rows].T
         sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
         tiles = split_strips(columns.shape[1], TILE)
         runs = split_range(len(parts), 1, max(1, TASKS // len(tiles)))
@@ -321,7 +343,8 @@ class KernelBlocks(GramBlocks):
             return
 
         def write(strip: slice) -> None:
-            first, columns = start + strip.start, np.arange(self.n)
+            first = start + strip.start
+            columns = np.arange(self.n)
             self._write_block(out, np.arange(first, start + strip.stop), columns, strip.start)
 
         run_tiles(write, split_strips(len(out), SYMMETRIC_STRIP), self._estimate_seconds(out.size))

@@ -38,7 +38,10 @@ def as_kernel(kernel: Any) -> Kernel:
         raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
     if callable(kernel):
         return UserKernel(kernel)
-    hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
+    if hasattr(kernel, "shape"):
+        hint = "; for a kernel matrix pass it as X, with kernel='precomputed'"
+    else:
+        hint = ""
     raise ParameterError(
         f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {format_value(kernel)}{hint}"
     )

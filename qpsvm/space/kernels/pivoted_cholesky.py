@@ -114,7 +114,10 @@ class PivotedFactor:
     pivots: IntArray
 
     def __init__(self, blocks: GramBlocks, rows: IntArray, row_weights: FloatArray, target: float) -> None:
-        self.blocks, self.rows, self.row_weights, self.target = blocks, rows, row_weights, target
+        self.blocks = blocks
+        self.rows = rows
+        self.row_weights = row_weights
+        self.target = target
         self.residual = blocks.compute_diagonal(rows).astype(np.float64)
         self.max_diagonal = float(self.residual.max(initial=0.0))
         self.random = np.random.default_rng(0)
@@ -167,9 +170,11 @@ class PivotedFactor:
         if n_pivots < 1 or not np.isfinite(R[:n_pivots, :n_pivots]).all():
             return False
         order_of_pivots = order[:n_pivots] - 1
-        R, pivots = np.tril(R[:n_pivots, :n_pivots]), chosen[order_of_pivots]
+        R = np.tril(R[:n_pivots, :n_pivots])
+        pivots = chosen[order_of_pivots]
         earlier = [block[order_of_pivots].T for block in chosen_rows]
-        new, n = np.empty((len(self.rows), n_pivots)), len(self.rows)
+        new = np.empty((len(self.rows), n_pivots))
+        n = len(self.rows)
         for start in range(0, n, SETTINGS.strip):
             strip = slice(start, start + SETTINGS.strip)
             G = self.blocks.compute_block(self.rows[strip], self.rows[pivots])
@@ -187,7 +192,8 @@ class PivotedFactor:
 
     def _select_candidates(self) -> IntArray:
         """Return J of (PIVOT.2), sorted: at most `n_candidates` rows with nonzero a_i e_i."""
-        half, n = SETTINGS.n_candidates // 2, len(self.rows)
+        half = SETTINGS.n_candidates // 2
+        n = len(self.rows)
         weighted_residual = self.row_weights * self.residual
         total = float(weighted_residual.sum())
         if np.count_nonzero(weighted_residual) <= SETTINGS.n_candidates or not 0.0 < total < np.inf:
@@ -198,7 +204,8 @@ class PivotedFactor:
 
     def assemble(self) -> None:
         """Assemble L and the pivots from the blocks."""
-        self.L, position = np.empty((len(self.rows), self.rank)), 0
+        self.L = np.empty((len(self.rows), self.rank))
+        position = 0
         for k, column in enumerate(self.column_blocks):
             self.L[:, position : position + column.shape[1]] = column
             position += column.shape[1]

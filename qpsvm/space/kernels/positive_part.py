@@ -60,7 +60,8 @@ class PositivePart:
         residuals = self.K @ self.vectors
         residuals -= self.vectors * self.values
         r = np.linalg.norm(residuals, axis=0) + self._product_error
-        negative_part, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
+        negative_part = np.maximum(-self.values, 0.0)
+        is_positive = self.values > self._tolerance
         lengths = np.full(len(r), np.nan)
         np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
         is_far_below = 4.0 * negative_part > r  # nearer 0, √r is the smaller bound of (CLIP.3)
@@ -74,9 +75,12 @@ class PositivePart:
 
     def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
         """Return an upper bound on ‖w − w(α)‖ of (CLIP.2), for coefficients c and β: (n,) each."""
-        n, difference = len(beta), beta - coef
-        products, is_near_zero = self.vectors.T @ difference, np.isnan(self._lengths)
-        x, a = self.vectors @ np.where(is_near_zero, products, 0.0), np.where(is_near_zero, 0.0, products)
+        n = len(beta)
+        difference = beta - coef
+        products = self.vectors.T @ difference
+        is_near_zero = np.isnan(self._lengths)
+        x = self.vectors @ np.where(is_near_zero, products, 0.0)
+        a = np.where(is_near_zero, 0.0, products)
         s = difference - x - self.vectors @ a
         size = float(np.linalg.norm(difference)) + float(np.linalg.norm(products))
         s_error = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))

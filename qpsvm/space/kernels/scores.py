@@ -86,7 +86,8 @@ class ScoreFunctions:
 
     def _score_by_kernel(self, X: Matrix) -> FloatArray:
         """Evaluate (SCORES.1) or (SCORES.3) at X (m, d), tile by tile: (m, P)."""
-        m, s = X.shape[0], self.coef.shape[1]
+        m = X.shape[0]
+        s = self.coef.shape[1]
         values = np.empty((m, len(self.b)))
         if not s:
             values[...] = self.b
@@ -122,11 +123,15 @@ class ScoreFunctions:
 
     @cached
     def _pairs(self) -> PairSums | None:
-        return None if self.class_boundaries is None else PairSums(self.coef, self.class_boundaries)
+        if self.class_boundaries is None:
+            return None
+        return PairSums(self.coef, self.class_boundaries)
 
     def _combine_values(self, K: FloatArray) -> FloatArray:
         """Return f − b of each function, from the kernel values K (r, s): (r, P)."""
-        return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
+        if self._pairs is None:
+            return np.asarray(K @ self.coef.T)
+        return self._pairs(K)
 
     def compute_weights(self) -> FloatArray:
         """Compute w for a linear kernel, as f − b at the d unit vectors: (P, d)."""

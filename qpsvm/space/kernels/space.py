@@ -107,7 +107,8 @@ class FeatureSpace:
             spread = np.square(sample - offset).sum(axis=0) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
-        means, matrix = samples.means(), samples.memory_matrix
+        means = samples.means()
+        matrix = samples.memory_matrix
         if not self.is_affine or matrix is None:
             return means
         return np.asarray(
@@ -177,12 +178,16 @@ class FeatureSpace:
     @property
     def gram(self) -> Operator:
         """The textbook Gram matrix, after the psd rule: (n, n)."""
-        return LowRank(self.samples) if self.is_linear else self._treated_gram.gram
+        if self.is_linear:
+            return LowRank(self.samples)
+        return self._treated_gram.gram
 
     @cached
     def centred_gram(self) -> Operator:
         """The Gram matrix to compute with: (n, n)."""
-        return LowRank(self.rows) if self.is_linear else self._treated_gram.centred
+        if self.is_linear:
+            return LowRank(self.rows)
+        return self._treated_gram.centred
 
     @property
     def shift(self) -> float:
@@ -206,7 +211,9 @@ class FeatureSpace:
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
         """Return the coefficients of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
-        return beta if self.positive_part is None else self.positive_part.coefficients(beta)
+        if self.positive_part is None:
+            return beta
+        return self.positive_part.coefficients(beta)
 
     @property
     def asymmetry(self) -> float:
@@ -229,7 +236,9 @@ class FeatureSpace:
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """Return K_ii of some rows: (r,)."""
-        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred_gram.diagonal()[rows]
+        if self.is_linear:
+            return squared_norms(self.rows.take(rows))
+        return self.centred_gram.diagonal()[rows]
 
     @cached
     def scale(self) -> float:
@@ -257,7 +266,8 @@ class FeatureSpace:
                 gram.dense()  # test it for symmetry before a solver requests blocks of it
         if self.kernel.is_psd:
             return TreatedGram(gram, gram)
-        treated, largest_entry = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
+        treated = self._apply_psd_rule(gram)
+        largest_entry = float(np.abs(gram.dense()).max())
         return replace(treated, largest=largest_entry + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
 
     def _apply_psd_rule(self, gram: Operator) -> TreatedGram:
@@ -283,16 +293,23 @@ class FeatureSpace:
         ones = self.intercept == "penalised"
         if self.psd == "clip":
             part = PositivePart(gram.matrix, tolerance)
-            clipped, smallest = Dense(part.matrix), float(part.values[0])
+            clipped = Dense(part.matrix)
+            smallest = float(part.values[0])
             return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
         smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         if self.psd == "raise":
-            domain = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
+            if self.intercept == "free":
+                domain = "on the hyperplane yᵀα = 0"
+            else:
+                domain = "over all α"
             raise IndefiniteKernelError(str(self.kernel), smallest, domain)
         sigma = float(-smallest * (1 + 1e-10) + tolerance)
         eye = np.eye(self.n) * sigma
         shifted = Dense(gram.matrix + eye)
-        shifted_centred = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+        if self.intercept == "free":
+            shifted_centred = Dense(centred.matrix + eye)
+        else:
+            shifted_centred = shifted
         return TreatedGram(shifted, shifted_centred, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
 
     def without_centring(self) -> FeatureSpace:
@@ -320,11 +337,15 @@ class FeatureSpace:
 
     def to_caller_weights(self, w: FloatArray) -> FloatArray:
         """Convert w (d,) over `rows` to the caller's coordinates: exactly, if it was rounded by `round_weights`."""
-        return w if not self.is_affine or self.origin is None else w + self.origin
+        if not self.is_affine or self.origin is None:
+            return w
+        return w + self.origin
 
     def to_row_weights(self, w: FloatArray) -> FloatArray:
         """Convert the caller's w (d,) to the coordinates of `rows`."""
-        return w if not self.is_affine or self.origin is None else w - self.origin
+        if not self.is_affine or self.origin is None:
+            return w
+        return w - self.origin
 
     def to_caller_intercept(self, w: FloatArray, b: float) -> float:
         """Return the caller's intercept for a w over `rows`: for a ball, (R² − ‖c‖²)/2 with the caller's centre c."""
@@ -339,7 +360,8 @@ class FeatureSpace:
         Shapes: beta (n,).
         """
         if w is not None:
-            w, coef = factor * w, multiply(factor, beta)
+            w = factor * w
+            coef = multiply(factor, beta)
             if self.is_affine:
                 return self._build_ball(coef, w, b)
             if self.origin is None or not w.any():
@@ -366,7 +388,9 @@ class FeatureSpace:
     @cached
     def coordinates(self) -> Matrix:
         """φ(x_i) in explicit coordinates for computation, (n, r): `rows`, or L of K = LLᵀ."""
-        return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred_gram.dense())
+        if self.is_linear:
+            return self.rows.matrix()
+        return pivoted_cholesky(self.centred_gram.dense())
 
     @property
     def textbook_coordinates(self) -> Matrix:

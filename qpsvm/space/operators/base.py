@@ -265,7 +265,10 @@ def as_vector(values: Any, name: str) -> FloatArray:
         values = as_real_vector(values, name)
     vector: FloatArray = values
     if vector.ndim != 1:
-        hint = f"; pass {name}.ravel()" if vector.ndim == 2 and 1 in vector.shape else ""
+        if vector.ndim == 2 and 1 in vector.shape:
+            hint = f"; pass {name}.ravel()"
+        else:
+            hint = ""
         raise DataError(f"{name} must be one-dimensional, got shape {vector.shape}{hint}")
     return vector
 
@@ -406,7 +409,9 @@ class Diagonal(Operator):
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         x = np.asarray(x)
-        return self.d * x if x.ndim == 1 else self.d[:, None] * x
+        if x.ndim == 1:
+            return self.d * x
+        return self.d[:, None] * x
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return P[rows][:, columns]: (r, c)."""

@@ -60,10 +60,16 @@ class LowRank(Operator):
     scale: FloatArray | None
 
     def __init__(self, Z: RowSource | Matrix, d: FloatArray | None = None, scale: FloatArray | None = None) -> None:
-        source = Z if isinstance(Z, RowSource) else as_row_source(as_coefficients(Z, "the factor Z"))
+        if isinstance(Z, RowSource):
+            source = Z
+        else:
+            source = as_row_source(as_coefficients(Z, "the factor Z"))
         object.__setattr__(self, "source", source)
         for name, values in (("d", d), ("scale", scale)):
-            vector = None if values is None else as_vector(values, f"{name} of a low-rank operator")
+            if values is None:
+                vector = None
+            else:
+                vector = as_vector(values, f"{name} of a low-rank operator")
             object.__setattr__(self, name, vector)
             if vector is not None and vector.shape != (source.n,):
                 raise DataError(f"{name} has shape {vector.shape} where the factor Z has {source.n} rows")
@@ -131,7 +137,10 @@ class LowRank(Operator):
 
     def describe(self) -> str:
         """Name the factor's shape and kind."""
-        kind = f"sparse, {self.source.entries} non-zeros" if self.source.is_sparse else "dense"
+        if self.source.is_sparse:
+            kind = f"sparse, {self.source.entries} non-zeros"
+        else:
+            kind = "dense"
         plus = "" if self.d is None else " + diagonal"
         n_columns = self.source.d  # not the diagonal self.d
         return f"low rank ZZᵀ{plus}, Z {self.source.n} × {n_columns} {kind}"
@@ -145,7 +154,10 @@ class LowRank(Operator):
         """Return the rows scale_i·z_i, (n, k), and d, (n,)."""
         Z = self.Z
         if self.scale is not None:
-            Z = sp.csr_array(sp.diags_array(self.scale) @ Z) if sp.issparse(Z) else self.scale[:, None] * Z
+            if sp.issparse(Z):
+                Z = sp.csr_array(sp.diags_array(self.scale) @ Z)
+            else:
+                Z = self.scale[:, None] * Z
         return Z, np.zeros(self.shape[0]) if self.d is None else self.d
 
 
@@ -229,7 +241,8 @@ class CombinedRows(Operator):
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
         if isinstance(self.base, RepeatedOperator):  # `build_directions` has no two entries of a row in one copy
             return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
-        each, step = np.arange(self.shape[0]), max(BLOCK_NUMBERS // self.mix.shape[1], 1)
+        each = np.arange(self.shape[0])
+        step = max(BLOCK_NUMBERS // self.mix.shape[1], 1)
         return np.concatenate([self._compute_diagonal(each[i : i + step]) for i in range(0, len(each), step)])
 
     def _compute_diagonal(self, rows: IntArray) -> FloatArray:

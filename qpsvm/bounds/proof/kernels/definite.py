@@ -68,12 +68,15 @@ def prove_definiteness(K: FloatArray, radius: float = 0.0, has_fixed_sum: bool =
         shifted += K
         error += UNIT * _bound_norm(shifted)
         shifted_sigma = find_psd_shift(shifted, radius + error * (1.0 + gamma(8)))
-    return Definiteness(shifted_sigma, a) if shifted_sigma < sigma else Definiteness(sigma)
+    if shifted_sigma < sigma:
+        return Definiteness(shifted_sigma, a)
+    return Definiteness(sigma)
 
 
 def _compute_offset(K: FloatArray) -> FloatArray:
     """Return a of (DEF.4), approximately, since any a is valid."""
-    row_means, mean = K.mean(axis=0), float(K.mean())
+    row_means = K.mean(axis=0)
+    mean = float(K.mean())
     t = float(np.abs(K.diagonal() - 2.0 * row_means + mean).mean()) / len(K)  # then t11ᵀ has the mean eigenvalue of HKH
     a: FloatArray = 0.5 * (mean + t) - row_means
     return a
@@ -92,7 +95,8 @@ def find_psd_shift(K: FloatArray, radius: float = 0.0) -> float:
 
 def _find_scaled_shift(K: FloatArray, radius: float) -> float:
     """As `find_psd_shift`, for a matrix with entries up to 1."""
-    n, mean = len(K), float(np.abs(K.diagonal()).mean())
+    n = len(K)
+    mean = float(np.abs(K.diagonal()).mean())
     size = UNIT * n * mean
     if not size > 0.0:
         return math.inf
@@ -123,7 +127,8 @@ def _bound_residual(K: FloatArray, added: float) -> float | None:
     if failed:
         return None
     # ‖·‖²_F of the lower block triangle of what is left of K − cI, after each block of columns and at the end: E
-    squares, final_square = np.zeros(-(-n // ROWS)), 0.0
+    squares = np.zeros(-(-n // ROWS))
+    final_square = 0.0
     for top in range(0, n, ROWS):
         rows = slice(top, min(top + ROWS, n))
         remainder = K[rows, : rows.stop].copy()  # the lower half suffices, as E is symmetric

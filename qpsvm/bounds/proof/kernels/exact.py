@@ -137,7 +137,9 @@ def _make_rbf_function(gamma: float, rows: Sequence[list[int]], exponent: int) -
 
     def entry(i: int, j: int) -> IntegerInterval:
         x = -factor * sum((a - c) ** 2 for a, c in zip(rows[i], rows[j], strict=True))
-        return exp_fixed(_shift_bits(x, 2 * exponent + scale + BITS)) if x else (ONE, ONE)
+        if x:
+            return exp_fixed(_shift_bits(x, 2 * exponent + scale + BITS))
+        return ONE, ONE
 
     return entry
 
@@ -173,7 +175,10 @@ def _shift_bits(x: int, bits: int) -> int:
 
 def _enclose_tanh(b: int, exponent: int) -> IntegerInterval:
     """Return tanh(b·2^exponent) in units of 2⁻¹⁹², (KRAT.3)."""
-    q_low, q_high = exp_fixed(_shift_bits(-2 * abs(b), exponent + BITS)) if b else (ONE, ONE)
+    if b:
+        q_low, q_high = exp_fixed(_shift_bits(-2 * abs(b), exponent + BITS))
+    else:
+        q_low, q_high = ONE, ONE
     low = ((ONE - q_high) << BITS) // (ONE + q_high)
     high = ((ONE - q_low) << BITS) // (ONE + q_low) + 1 if b else 0
     low = max(low, 0)
@@ -183,14 +188,17 @@ def _enclose_tanh(b: int, exponent: int) -> IntegerInterval:
 def _enclose_power(b: int, exponent: int, p: float) -> IntegerInterval:
     """Return (b·2^exponent)ᵖ for b ≥ 0 and p > 0, in units of 2⁻¹⁹², (KRAT.3)."""
     low = _shift_bits(b, exponent + BITS)
-    root, power, fraction = (low, low + 1), (ONE, ONE), Fraction(p) - int(p)
+    root = low, low + 1
+    power = ONE, ONE
+    fraction = Fraction(p) - int(p)
     for _ in range(int(p)):
         power = _multiply_intervals(power, root)
     while fraction:  # its binary digits are the exponents of the roots
         root = math.isqrt(root[0] << BITS), math.isqrt(root[1] << BITS) + 1
         fraction *= 2
         if fraction >= 1:
-            power, fraction = _multiply_intervals(power, root), fraction - 1
+            power = _multiply_intervals(power, root)
+            fraction = fraction - 1
     return power
 
 

@@ -77,7 +77,9 @@ class ExponentialTables:
 def compute_ln2(bits: int) -> int:
     """Return ln 2·2^bits with an error below 1: 2Σ 3^−(2k+1)/(2k + 1), each term rounded down with 16 more bits."""
     extra_bits = bits + 16
-    power, total, k = (2 << extra_bits) // 3, 0, 0
+    power = (2 << extra_bits) // 3
+    total = 0
+    k = 0
     while power:
         total += power // (2 * k + 1)
         power //= 9
@@ -92,7 +94,8 @@ def compute_tables() -> ExponentialTables:
     root = 2 * unit
     for _ in range(TABLE_BITS):
         root = math.isqrt(root * unit)  # in the end 2^(1/N), in units of 2⁻¹⁹²
-    values, value = [], unit
+    values = []
+    value = unit
     for _ in range(N):  # each product loses less than one unit
         values.append(value)
         value = (value * root) >> BITS
@@ -128,9 +131,12 @@ class Exponential:
 
     def __call__(self, x: FloatArray) -> FloatArray:
         """Overwrite exponents with eˣ, with a relative error of at most `MAX_ERROR`; those below −700 count as −700."""
-        table, r = compute_tables(), x.reshape(-1)
+        table = compute_tables()
+        r = x.reshape(-1)
         n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
-        scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
+        scale = bits.view(np.float64)
+        product = index.view(np.float64)
+        n_bits = n.view(np.int64)
         np.maximum(r, LOWEST, out=r)
         np.multiply(r, table.inverse_lambda, out=n)
         np.add(n, ROUNDER, out=n)  # (EXP.3): n is in the last bits
@@ -157,7 +163,8 @@ def exp_double_double(high: FloatArray, low: FloatArray) -> tuple[FloatArray, Fl
     """Return e^(high + low) as a sum of two doubles with a relative error of at most `DOUBLE_DOUBLE_ERROR`."""
     table = compute_tables()
     is_too_low = high < LOWEST_DOUBLE_DOUBLE
-    x, r_low = np.where(is_too_low, LOWEST_DOUBLE_DOUBLE, high), np.where(is_too_low, 0.0, low)
+    x = np.where(is_too_low, LOWEST_DOUBLE_DOUBLE, high)
+    r_low = np.where(is_too_low, 0.0, low)
     n = np.rint(x * table.inverse_lambda)
     integers = n.astype(np.int64)
     r, first_error = two_sum(x, -(n * table.lambda_in_three[0]))  # n times 32 bits is exact
@@ -178,7 +185,8 @@ def exp_double_double(high: FloatArray, low: FloatArray) -> tuple[FloatArray, Fl
 
 def exp_fixed(x: int) -> tuple[int, int]:
     """Return integers below and above eˣ, (EXP.8). They and the exponent x ≤ 0 are in units of 2⁻¹⁹²."""
-    unit, ln2 = 1 << BITS, compute_ln2(BITS)
+    unit = 1 << BITS
+    ln2 = compute_ln2(BITS)
     m = -(-x // ln2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
     if m < -BITS:
         return 0, 1

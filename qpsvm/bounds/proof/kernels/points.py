@@ -76,7 +76,10 @@ class KernelSpace(Space):
         extra = (2.0 * size + size_of_radius) * size_of_radius * FEW_ROUNDINGS  # δ is known up to `delta_radius`
         extra += UNDERFLOW if size or size_of_radius else 0.0
         high, low = max(high, 0.0) + extra, min(low, 0.0) - extra
-        low = 0.0 if values.is_psd or not (size or size_of_radius) else low * FEW_ROUNDINGS
+        if values.is_psd or not (size or size_of_radius):
+            low = 0.0
+        else:
+            low = low * FEW_ROUNDINGS
         half = _widen_interval(0.5 * square, 0.5 * square_error)
         dual_half = _widen_interval(
             0.5 * square - cross, 0.5 * square_error + cross_error, (low * 0.5, high * 0.5)
@@ -198,9 +201,11 @@ class _BlockSums:
         self.values, self.support, self.weights = values, support, weights
         self.sizes = np.abs(weights if weights.ndim == 2 else weights[:, None])
         self._sizes_and_errors = np.hstack([self.sizes, values.point_errors[support, None] * self.sizes])
-        q, self.sums = self.sizes.shape[1], np.zeros((k, *weights.shape[1:]))
+        q = self.sizes.shape[1]
+        self.sums = np.zeros((k, *weights.shape[1:]))
         #: Σ|c_j||K̂_ij| and Σ|c_j||K̂_ij| e_j, (k, 2q), and Σ|c_j| times further radii of the values, (k, q).
-        self._absolute_sums, self._radius_sums = np.zeros((k, 2 * q)), np.zeros((k, q))
+        self._absolute_sums = np.zeros((k, 2 * q))
+        self._radius_sums = np.zeros((k, q))
 
     def add(self, K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
         """Add a block of K̂ and of further radii, (r, c) each, to the sums of some rows."""
@@ -211,7 +216,9 @@ class _BlockSums:
 
     def bound_errors(self, points: IntArray) -> FloatArray:
         """Bound the errors of the sums, which belong to the given points (k,), by (KSUM.1) and (KSUM.2): (k, q)."""
-        values, added, (s, q) = self.values, self._absolute_sums, self.sizes.shape
+        values = self.values
+        added = self._absolute_sums
+        s, q = self.sizes.shape
         terms = min(s, BLOCK_TERMS) + s // ROWS + s // COLUMNS + 4
         relative_errors = values.relative_error + values.point_errors[points]
         radii = added[:, :q] * (gamma(terms + 2) + relative_errors[:, None]) + added[:, q:]
@@ -226,11 +233,13 @@ def _sum_at_all_points(values: KernelValues, support: IntArray, weights: FloatAr
 
     Shapes: support (s,), weights (s, q), as for `_BlockSums`.
     """
-    n, s = values.n, len(support)
+    n = values.n
+    s = len(support)
     is_other = np.ones(n, dtype=bool)
     is_other[support] = False
     order = np.concatenate([support, np.flatnonzero(is_other)])
-    block, total = values.make_block_function(order, s), _BlockSums(values, support, weights, n)
+    block = values.make_block_function(order, s)
+    total = _BlockSums(values, support, weights, n)
     for first, last in ((0, s), (s, n)):  # the support vectors, then the other points
         for top in range(first, last, ROWS):
             rows = slice(top, min(top + ROWS, last))

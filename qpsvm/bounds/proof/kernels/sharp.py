@@ -38,7 +38,12 @@ def compute_sharp_sums(
 ) -> PointValues | None:
     """Return Σ_j weights_j K_ij over some columns (s,), at some points (r,), by (KTWO.4); None if too expensive."""
     r, s = len(points), len(columns)
-    width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
+    if isinstance(values, MatrixValues):
+        width = 1
+    elif isinstance(values, WITH_SAMPLES):
+        width = values.X.shape[1]
+    else:
+        width = 0
     if not width or not _has_sharp_values(values) or r * s * (width + 4.0) > MAX_DOUBLE_DOUBLE_PRODUCTS:
         return None
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
@@ -60,7 +65,9 @@ def compute_sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray
         return values.K.diagonal(), np.zeros(values.n), np.zeros(values.n)
     if not (isinstance(values, ProductValues) and values.is_integer_power):
         return None
-    high, low, off = np.empty(values.n), np.empty(values.n), 0.0
+    high = np.empty(values.n)
+    low = np.empty(values.n)
+    off = 0.0
     step = max(IN_CACHE // max(values.X.shape[1], 1), 1)
     with np.errstate(all="ignore"):
         for start in range(0, values.n, step):
@@ -73,9 +80,9 @@ def compute_sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray
 
 def _has_sharp_values(values: KernelValues) -> bool:
     """Return whether `_compute_block` can evaluate the kernel."""
-    return (
-        values.is_integer_power if isinstance(values, ProductValues) else isinstance(values, (MatrixValues, RBFValues))
-    )
+    if isinstance(values, ProductValues):
+        return values.is_integer_power
+    return isinstance(values, (MatrixValues, RBFValues))
 
 
 def _compute_block(values: KernelValues, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
@@ -122,7 +129,9 @@ def _compute_power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple
 
     x, z (d, …): The features of both samples, of shapes that broadcast to that of the values.
     """
-    d, p, shape = len(x), int(values.degree), np.broadcast_shapes(x.shape[1:], z.shape[1:])
+    d = len(x)
+    p = int(values.degree)
+    shape = np.broadcast_shapes(x.shape[1:], z.shape[1:])
     high, low = np.zeros(shape), np.zeros(shape)
     for a, c in zip(x, z, strict=True):
         product, error = two_product(a, c)

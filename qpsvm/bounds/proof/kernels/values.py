@@ -77,8 +77,10 @@ class KernelValues(ABC):
 
     def compute_full_matrix(self) -> tuple[FloatArray, float]:
         """Return K̂ over all points, symmetric, (n, n), and an upper bound of ‖K − K̂‖."""
-        n, values = self.n, self.make_block_function(np.arange(self.n), self.n)
-        K, squares = np.empty((n, n)), 0.0
+        n = self.n
+        values = self.make_block_function(np.arange(self.n), self.n)
+        K = np.empty((n, n))
+        squares = 0.0
         for top in range(0, n, ROWS):
             rows = slice(top, min(top + ROWS, n))
             for first_column in range(top, n, COLUMNS):
@@ -103,7 +105,8 @@ class Products:
 
     def __init__(self, X: Matrix, width: int) -> None:
         self.X = X
-        self._rows, self._strip = slice(0, 0), np.empty((0, width))
+        self._rows = slice(0, 0)
+        self._strip = np.empty((0, width))
         self._right = sp.csr_array(X[:width].T) if sp.issparse(X) else X
 
     def __call__(self, rows: slice, columns: slice) -> FloatArray:
@@ -111,7 +114,8 @@ class Products:
         if isinstance(self.X, np.ndarray):
             return np.asarray(self.X[rows] @ self.X[columns].T)
         if rows != self._rows:
-            self._rows, self._strip = rows, as_dense(self.X[rows] @ self._right)
+            self._strip = as_dense(self.X[rows] @ self._right)
+            self._rows = rows
         return self._strip[:, columns].copy()
 
 
@@ -122,7 +126,10 @@ class MatrixValues(KernelValues):
     """
 
     def __init__(self, K: FloatArray) -> None:
-        self.K = K if np.array_equal(K, K.T) else np.tril(K) + np.tril(K, -1).T
+        if np.array_equal(K, K.T):
+            self.K = K
+        else:
+            self.K = np.tril(K) + np.tril(K, -1).T
         self.n = len(K)
         self.point_errors = self.error_factors = np.zeros(self.n)
         column_maxima: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
@@ -148,8 +155,10 @@ class ProductValues(KernelValues):
     is_integer_power = False
 
     def __init__(self, kernel: Polynomial | Sigmoid, X: Matrix) -> None:
-        self.kernel, self.X = kernel, densify_if_small(X)
-        self.n, d = self.X.shape[0], count_max_products(X)
+        self.kernel = kernel
+        self.X = densify_if_small(X)
+        self.n = self.X.shape[0]
+        d = count_max_products(X)
         self.gamma, self.shift = float(kernel.gamma), float(kernel.coef0)
         self.base_error = gamma(d + 2)
         self.degree = float(kernel.degree) if isinstance(kernel, Polynomial) else 1.0
@@ -174,7 +183,8 @@ class ProductValues(KernelValues):
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from the products xᵀz."""
-        products, m = Products(self.X[order], width), self.magnitude[order]
+        products = Products(self.X[order], width)
+        m = self.magnitude[order]
         exp = Exponential(ROWS * COLUMNS) if isinstance(self.kernel, Sigmoid) else None
 
         def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
@@ -206,11 +216,17 @@ class RBFValues(KernelValues):
     is_psd = True
 
     def __init__(self, kernel: RBF, X: Matrix) -> None:
-        self.gamma, self.X = float(kernel.gamma), densify_if_small(X)
-        self.n, d = self.X.shape[0], count_max_products(self.X)  # centred samples have no zero entries
-        self.sizes, self.relative_error = np.ones(self.n), 3.0 * UNIT
+        self.gamma = float(kernel.gamma)
+        self.X = densify_if_small(X)
+        d = count_max_products(self.X)  # centred samples have no zero entries
+        self.n = self.X.shape[0]
+        self.sizes = np.ones(self.n)
+        self.relative_error = 3.0 * UNIT
         with np.errstate(all="ignore"):
-            centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
+            if sp.issparse(self.X) or not self.n:
+                centred = self.X
+            else:
+                centred = self.X - self.X.mean(axis=0)
             self.scaled: Matrix = centred * math.sqrt(2.0 * self.gamma)
             self.half_squares = 0.5 * squared_norms(self.scaled)
             growth = 1.0 + gamma(d + 4) + MAX_EXPONENT_ERROR  # (KVAL.3)
@@ -237,7 +253,9 @@ class RBFValues(KernelValues):
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from products, or from differences if these are needed."""
-        samples, half_squares, exp = self.scaled[order], self.half_squares[order], Exponential(ROWS * COLUMNS)
+        samples = self.scaled[order]
+        half_squares = self.half_squares[order]
+        exp = Exponential(ROWS * COLUMNS)
         products = Products(samples, width)
 
         def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
@@ -256,12 +274,16 @@ class RBFValues(KernelValues):
 
 def count_max_products(X: Matrix) -> int:
     """Return the largest number of nonzero terms of an inner product xᵀz."""
-    return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
+    if sp.issparse(X):
+        return int(np.diff(sp.csr_array(X).indptr).max(initial=0))
+    return int(X.shape[1])
 
 
 def densify_if_small(X: Matrix) -> Matrix:
     """Return the samples as a dense array if it takes at most `DENSE_BYTES`, else as a sparse one."""
-    return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
+    if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES:
+        return as_dense(X)
+    return sp.csr_array(X)
 
 
 def compute_power(b: FloatArray, p: float) -> tuple[FloatArray, float]:
@@ -269,12 +291,21 @@ def compute_power(b: FloatArray, p: float) -> tuple[FloatArray, float]:
     integer_part = int(p)
     power: FloatArray | None = None
     for bit in f"{integer_part:b}" if integer_part else "":
-        power = b.copy() if power is None else power * power * b if bit == "1" else power * power
-    roundings, fraction, root = float(max(integer_part - 1, 0)), p - integer_part, b
+        if power is None:
+            power = b.copy()
+        elif bit == "1":
+            power = power * power * b
+        else:
+            power = power * power
+    roundings = float(max(integer_part - 1, 0))
+    fraction = p - integer_part
+    root = b
     while fraction:  # ends, because p has finitely many bits
-        root, fraction = np.sqrt(root), 2.0 * fraction
+        root = np.sqrt(root)
+        fraction = 2.0 * fraction
         if fraction >= 1.0:
-            power, fraction = root if power is None else power * root, fraction - 1.0
+            power = root if power is None else power * root
+            fraction = fraction - 1.0
             roundings += 3.0
     assert power is not None
     return power, roundings

@@ -34,7 +34,10 @@ def run(options: argparse.Namespace) -> int:
         require_writable(path)
     if options.html is not None:
         require_extra()
-    derivation, code = _derive_from_data(options) if options.file is not None else (_derive_symbolically(options), 0)
+    if options.file is not None:
+        derivation, code = _derive_from_data(options)
+    else:
+        derivation, code = _derive_symbolically(options), 0
     print(derivation.to_text(options.verbose))
     if options.html is not None:
         derivation.to_html(options.html)
@@ -79,4 +82,6 @@ def _solve_precisely(problem: Problem, options: argparse.Namespace) -> SVMResult
         return result
     settings["tol"] = PRECISE_TOL
     precise = solve(problem, result.backend, result.form, **settings)  # type: ignore[arg-type]
-    return replace(precise, status=Status.OPTIMAL) if precise.gap < result.gap else result
+    if precise.gap < result.gap:
+        return replace(precise, status=Status.OPTIMAL)
+    return result

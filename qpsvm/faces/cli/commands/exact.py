@@ -77,7 +77,10 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
     )
     print(_describe_errors(result, VARIANTS[options.variant]._target_kind))
     if options.output is not None:
-        target = {} if dataset.y is None else {"target": np.asarray(dataset.labels).tolist()}
+        if dataset.y is None:
+            target = {}
+        else:
+            target = {"target": np.asarray(dataset.labels).tolist()}
         columns = {"decision": result.decision.tolist(), "gap": result.gap.tolist()}
         _write_csv(options.output, {"row": range(len(result.decision)), **target, **columns})
     return 0 if result.status == "optimal" else 1

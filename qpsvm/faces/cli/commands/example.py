@@ -53,10 +53,12 @@ class _PortableRandom(random.Random):
 
     def draw_count(self, mean: float) -> int:
         """Draw a Poisson number of events (Knuth: count uniform numbers until their product is small)."""
-        bound, count = math.exp(-mean), 0
+        bound = math.exp(-mean)
+        count = 0
         product = self.random()
         while product > bound:
-            product, count = product * self.random(), count + 1
+            product = product * self.random()
+            count = count + 1
         return count
 
 
@@ -66,7 +68,9 @@ def _iter_customers(seed: int, count: int, with_target: bool) -> Iterator[str]:
     columns = ["customer_id", "signup", "age", "income", "visits", "region", "plan"]
     yield ",".join([*columns, *(["bought"] if with_target else [])])
     for i in range(count):
-        age, income, visits = rng.draw_normal(42.0, 11.0), rng.draw_normal(3.2, 0.9), rng.draw_count(2.5)
+        age = rng.draw_normal(42.0, 11.0)
+        income = rng.draw_normal(3.2, 0.9)
+        visits = rng.draw_count(2.5)
         region = rng.draw_word(("north", "east", "south", "west"))
         plan = rng.draw_word(("basic", "plus", "basic", "family"))
         signup = date(2024, 1, 1) + timedelta(days=int(730 * rng.random()))
@@ -86,7 +90,8 @@ def _iter_houses() -> Iterator[str]:
     rng = _PortableRandom(3)
     yield "area,rooms,age,town,price"
     for _ in range(N_HOUSES):
-        area, age = rng.draw_normal(95.0, 25.0), 60.0 * rng.random()
+        area = rng.draw_normal(95.0, 25.0)
+        age = 60.0 * rng.random()
         town = rng.draw_word(("Aldbury", "Brook", "Cove"))
         rooms = max(1, round(area / 28.0 + rng.draw_normal(0.0, 0.7)))
         price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + rng.draw_normal(0.0, 18.0)

@@ -50,14 +50,18 @@ def run(options: argparse.Namespace) -> int:
     problem = choose_problem(training, options)
     scorer, score_name = _choose_score(training, problem, options.scoring)
     result = solve_or_raise(problem, options)
-    model, columns = training.build_model(result, problem), map_columns(training)
+    model = training.build_model(result, problem)
+    columns = map_columns(training)
     X, y = _select_scored_rows(test)
     estimator = build_shuffled_estimator(model, X, list(columns.values()))
     with Ticker(f"shuffling {len(columns)} columns"):
         losses = _compute_score_losses(estimator, y, scorer, options.repeats, seed)
     order = np.argsort(-losses.mean(axis=1), kind="stable")  # the largest loss first
     print(result.summary(notes=False))
-    where = f"{len(y)} held-out rows" if options.test_size is not None else f"all {len(y)} rows"
+    if options.test_size is not None:
+        where = f"{len(y)} held-out rows"
+    else:
+        where = f"all {len(y)} rows"
     score = float(scorer(estimator, estimator.unshuffled, y))
     shuffles = f"{options.repeats} shuffles of each column (seed {seed})"
     print(f"  {score_name} {score:.4f} on {where}; mean loss over {shuffles}:")
@@ -73,8 +77,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _select_scored_rows(test: Dataset) -> tuple[FloatArray, NDArray[Any]]:
     """Return X (m, d) and the target (m,) of the rows to score. Each counts once, but rows of weight 0 are left out."""
-    sample_weights, n = test.table.weights, test.table.X.shape[0]
-    rows = np.arange(n) if sample_weights is None else np.flatnonzero(sample_weights > 0.0)
+    sample_weights = test.table.weights
+    n = test.table.X.shape[0]
+    if sample_weights is None:
+        rows = np.arange(n)
+    else:
+        rows = np.flatnonzero(sample_weights > 0.0)
     return to_dense(test.table.X[rows], path="the file"), np.asarray(test.labels)[rows]
 
 
@@ -111,7 +119,10 @@ def _check_target(options: argparse.Namespace) -> None:
 
 def _choose_score(training: Dataset, problem: Any, scoring: str | None) -> tuple[Any, str]:
     """Choose the scorer and its name, by default for the kind of target. Raises ParameterError."""
-    machine = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
+    if isinstance(problem, MulticlassProblem):
+        machine = problem.build_machine(0)
+    else:
+        machine = problem
     scoring = scoring or (LABEL_SCORING if training.target_kind == "labels" else None)
     scorer = find_scorer(scoring, machine) or _compute_accuracy  # None stands for the accuracy
     return scorer, name_scorer(scoring, machine).replace("_", " ")
@@ -188,10 +199,14 @@ def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     """Compute w times the standard deviations, (d,), of each decision function, by its name; {} if none is shown."""
     if model.w is None or isinstance(model, PairsModel):  # the f of pairs are not those of classes
         return {}
-    deviation, w = X.std(axis=0), np.atleast_2d(model.w)
+    deviation = X.std(axis=0)
+    w = np.atleast_2d(model.w)
     if len(w) > MAX_SHOWN_CLASSES or w.shape[1] != len(deviation):  # the latter are weights of a feature map
         return {}
-    names = ["f"] if np.ndim(model.b) == 0 else [f"f of {label}" for label in model.classes]
+    if np.ndim(model.b) == 0:
+        names = ["f"]
+    else:
+        names = [f"f of {label}" for label in model.classes]
     return {name: row * deviation for name, row in zip(names, w, strict=True)}
 
 
@@ -208,7 +223,8 @@ def format_table(
         rows.append((name, *cells, *weight_cells))
 
     for j in order[:MAX_SHOWN_COLUMNS]:
-        name, features = names[j], columns[names[j]]
+        name = names[j]
+        features = columns[names[j]]
         is_single = len(features) == 1
         add_row(name, (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}"), int(features[0]) if is_single else None)
         if scaled_weights and not is_single:
@@ -218,5 +234,8 @@ def format_table(
     width = max(map(len, ["column", *(row[0] for row in rows)]))
     table = {"column".ljust(width): [row[0].ljust(width) for row in rows]}  # left-aligned
     table |= {heading: [row[k] for row in rows] for k, heading in enumerate(("loses", "±", *scaled_weights), 1)}
-    more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"] if len(order) > MAX_SHOWN_COLUMNS else []
+    if len(order) > MAX_SHOWN_COLUMNS:
+        more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"]
+    else:
+        more = []
     return [*format_columns(table, formats={}).splitlines(), *more]

@@ -81,8 +81,12 @@ def _choose_multiclass_picture(
     problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
     """Choose a picture of the classes over the plane of two features; with more features, the confusion matrix."""
-    y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
-    X, y = problem.X[problem.active_rows], y[problem.active_rows]
+    if isinstance(problem, MulticlassProblem):
+        y = problem.y
+    else:
+        y = problem.classes[problem.class_index]
+    X = problem.X[problem.active_rows]
+    y = y[problem.active_rows]
     if axes is None and problem.X.shape[1] > 2:
         return lambda result: plotting.confusion(y, result.model.predict(X), title=f"{problem.title}: training rows")
     features = None if axes is None else _find_axes(names, axes)

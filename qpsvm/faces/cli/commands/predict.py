@@ -136,12 +136,19 @@ class _Predictor:
         """Yield the predictions of each part of the file."""
         start = 0
         for table in parts:
-            m, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n  # without and with incomplete rows
-            values = self._model.decision_function(table.X) if m else _build_empty_values(self._model)
+            m = table.X.shape[0]  # without incomplete rows
+            n = table.X.shape[0] if table.n < 0 else table.n  # with them
+            if m:
+                values = self._model.decision_function(table.X)
+            else:
+                values = _build_empty_values(self._model)
             labels = decode_labels(self._model.classes, values)
             self._collect(table, values if labels is None else labels, n - m)
             columns = self._build_columns(table, values, labels)
-            names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)
+            if table.ids is None:
+                names = [str(start + i) for i in range(n)]
+            else:
+                names = list(table.ids)
             start += n
             places = np.arange(m) if table.places is None else table.places
             if self._options.drop_missing:
@@ -152,11 +159,17 @@ class _Predictor:
     def _collect(self, table: NewRows, predicted: NDArray[Any], n_missing: int) -> None:
         """Collect what the summary needs of a part."""
         labelled = slice(None) if table.labelled is None else table.labelled
-        target = None if table.y is None else _match_target(table.y[labelled], self._model)
+        if table.y is None:
+            target = None
+        else:
+            target = _match_target(table.y[labelled], self._model)
         groups = None if table.groups is None else table.groups[labelled]
         self._scored.append(ScoredBatch(predicted, predicted[labelled], target, groups, n_missing))
         for name, unseen in table.unseen.items():
-            self._unseen[name] = self._unseen[name] + unseen if name in self._unseen else unseen
+            if name in self._unseen:
+                self._unseen[name] = self._unseen[name] + unseen
+            else:
+                self._unseen[name] = unseen
         self.ticker.activity = f"{self._n_predicted} rows predicted"
 
     def _build_columns(
@@ -169,15 +182,23 @@ class _Predictor:
         if is_several:
             columns |= _format_class_columns(DECISION, model.classes, values)
         else:
-            name = COLUMN_NAMES.get(self._target_kind, "prediction") if labels is None else DECISION
+            if labels is None:
+                name = COLUMN_NAMES.get(self._target_kind, "prediction")
+            else:
+                name = DECISION
             columns[name] = list(map(_format_number, values))
         if options.probability:
-            probabilities = model.predict_proba(table.X) if len(values) else np.zeros((0, len(model.classes)))
+            if len(values):
+                probabilities = model.predict_proba(table.X)
+            else:
+                probabilities = np.zeros((0, len(model.classes)))
             if is_several:
                 columns |= _format_class_columns("probability", model.classes, probabilities)
             else:
                 columns["probability"] = list(map(_format_number, probabilities[:, 1]))
-        return columns | _format_bounds(model, table, values) if options.bounds else columns
+        if options.bounds:
+            return columns | _format_bounds(model, table, values)
+        return columns
 
     @property
     def _n_predicted(self) -> int:
@@ -204,7 +225,9 @@ class _Predictor:
         quantile = self._model.metadata.get("quantile")
         text = describe_predictions(self._target_kind, predicted, target, groups, quantile)
         is_part = len(predicted) < self._n_predicted
-        return f"{text} on the {len(predicted)} rows with a target" if is_part else text
+        if is_part:
+            return f"{text} on the {len(predicted)} rows with a target"
+        return text
 
     def describe_unseen(self) -> Iterator[str]:
         """Yield a note for each column with categories that are not in the training rows."""
@@ -212,7 +235,10 @@ class _Predictor:
             categories = ", ".join(repr(text) for text, _ in unseen.counts.most_common(MAX_NAMED))
             categories += ", ..." if len(unseen.counts) > MAX_NAMED else ""
             n = unseen.counts.total()
-            rows = f"{n} rows, first {unseen.position}" if n > 1 else f"1 row, {unseen.position}"
+            if n > 1:
+                rows = f"{n} rows, first {unseen.position}"
+            else:
+                rows = f"1 row, {unseen.position}"
             yield (
                 f"note: column {name!r} has categories that are not in the training rows, in {rows}: {categories}; "
                 "they count as none of the known ones"

@@ -79,9 +79,15 @@ def _read_split_dataset(options: argparse.Namespace, seed: int) -> SplitDataset:
     if not is_split:
         return SplitDataset(dataset, dataset, dataset, folds=None, n_rows=n, n_training=n)
     everything = Fold(train=np.arange(n), test=np.arange(0))
-    split = everything if options.test_size is None else draw_held_out(dataset, options.test_size, seed)
+    if options.test_size is None:
+        split = everything
+    else:
+        split = draw_held_out(dataset, options.test_size, seed)
     raw_training = restrict_rows(dataset, split.train)
-    folds = None if options.cv is None else list(draw_dataset_folds(raw_training, options.cv, seed))
+    if options.cv is None:
+        folds = None
+    else:
+        folds = list(draw_dataset_folds(raw_training, options.cv, seed))
     training, held_out = split_dataset(dataset, split, options)
     print_columns(training.table)
     return SplitDataset(training, held_out, raw_training, folds, n_rows=n, n_training=len(split.train))
@@ -93,7 +99,9 @@ def run(options: argparse.Namespace) -> int:
     _check_options(options)
     require_writable(options.save)
     require_writable(options.proof)
-    return _solve_here(options) if options.scheduler is None else _solve_on_cluster(options)
+    if options.scheduler is None:
+        return _solve_here(options)
+    return _solve_on_cluster(options)
 
 
 def _solve_here(options: argparse.Namespace) -> int:
@@ -104,7 +112,10 @@ def _solve_here(options: argparse.Namespace) -> int:
     training = data.training
     problem = choose_problem(training, options)
     check_samples(problem, options)
-    draw = None if options.plot is None else choose_picture(problem, training.table.names, options.axes)
+    if options.plot is None:
+        draw = None
+    else:
+        draw = choose_picture(problem, training.table.names, options.axes)
     with write_error_proof(training, options):
         result = solve_or_raise(problem, options)
     model = training.build_model(result, problem)
@@ -240,7 +251,8 @@ def _score_folds(
     """
     fold_scores: list[dict[str, float]] = []
     rows, predictions = [], []
-    gaps, n_optimal = [], 0
+    gaps = []
+    n_optimal = 0
     for number, split in enumerate(folds, 1):
         train, test = split_dataset(dataset, split, options)
         try:

@@ -102,7 +102,10 @@ def list_backends(options: argparse.Namespace) -> int:
     for backend in backends.iter_backends():
         package = backend.abilities.package or ("outside" if backend.is_external else "qpsvm")
         version = backend.version()
-        state = f"{package} {version}" if version else f"not installed: pip install {package}"
+        if version:
+            state = f"{package} {version}"
+        else:
+            state = f"not installed: pip install {package}"
         print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
     return 0
 
@@ -140,9 +143,15 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     if options.plot is not None:
         write_picture(plotting.scores(validation), options.plot)
         print(f"drawn {options.plot}")
-    best_problem = problem.replace_parameters(validation.best) if is_multiclass else validation.best_problem
+    if is_multiclass:
+        best_problem = problem.replace_parameters(validation.best)
+    else:
+        best_problem = validation.best_problem
     if options.save is not None:
-        result = best_problem.solve() if is_multiclass else validation.refit(tol=options.tol, check=False)
+        if is_multiclass:
+            result = best_problem.solve()
+        else:
+            result = validation.refit(tol=options.tol, check=False)
         dataset.build_model(result, best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
     if notes := format_notes(_find_hints(validation, best_problem, dataset)):
@@ -214,7 +223,8 @@ def _compare(
 
 def _list_usable(problem: Problem) -> list[str]:
     """List the names of the backends that the library would use for the dual of a problem."""
-    traits, rows = find_problem_traits(problem), measure_size(problem).rows
+    traits = find_problem_traits(problem)
+    rows = measure_size(problem).rows
     return [backend.name for backend in backends.iter_backends() if backend.is_usable(traits, rows, "dual")]
 
 

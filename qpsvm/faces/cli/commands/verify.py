@@ -70,11 +70,10 @@ def _write_proof(proof: Proof, what: str, dataset: Dataset, options: argparse.Na
         print(f"  not written {error}", flush=True)
         return
     command = find_command("verify", options.proof, "--data", file or "DATA")
-    note = (
-        ""
-        if file
-        else f", with DATA the same table in one {FORMAT_NAMES[dataset.table.encoding.format]} file, with all digits"
-    )
+    if file:
+        note = ""
+    else:
+        note = f", with DATA the same table in one {FORMAT_NAMES[dataset.table.encoding.format]} file, with all digits"
     print(f"  written     {options.proof}; to check it: {command}{note}", flush=True)
 
 
@@ -105,7 +104,10 @@ def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str
         record["mean"], record["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
     if dataset.classes is not None:
         negative, positive = dataset.classes.tolist()
-        record["labels"] = [None, dataset.positive] if dataset.against is not None else [negative, positive]
+        if dataset.against is not None:
+            record["labels"] = [None, dataset.positive]
+        else:
+            record["labels"] = [negative, positive]
     return record
 
 
