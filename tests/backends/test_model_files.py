@@ -75,7 +75,13 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     ("COLUMNS", " OBJSENSE SMALL\nCOLUMNS", "line 7: a row is"),
     ("ROWS", "OBJSENSE\n SMALL\nROWS", "line 4: OBJSENSE is MAX or MIN, not 'SMALL'"),
     ("4 second 1", "4 second 1_0", "'1_0' is not a number"),
-    (" UP bnd x 3", " UP bnd x -3", " holds no QP: lb > ub"),
+    (" UP bnd x 3", " UP bnd x -3", "line 14: the upper bound -3 of 'x' is below .* 0 .*add a bound MI or LO of x"),
+    (" UP bnd x 3", " LO bnd x 4\n UP bnd x 3", " holds no QP: lb > ub"),
+    (" FR bnd y", " FR bnd x", "line 15: the variable 'x' has its upper bound already, from line 14; leave one out"),
+    (" FR bnd y", " MI bnd y\n LO bnd y 1", "line 16: the variable 'y' has its lower bound already, from line 15"),
+    (" FR bnd y", " FR b y", "line 15: BOUNDS has the set 'b' after 'bnd' in line 14; leave one out"),
+    (" second 1\nBOUNDS", "\n r second 1\nBOUNDS", "line 13: RHS has the set 'r' after 'rhs' in line 12"),
+    (" second 1\nBOUNDS", "\nRHS\n rhs second 1\nBOUNDS", "line 13: the section RHS is there already, in line 11"),
 ])  # fmt: skip
 def test_what_is_wrong_is_an_error_with_its_line(tmp_path, capfd, old, new, message):
     assert MODEL.count(old) >= 1
@@ -128,6 +134,8 @@ def test_both_triangles_are_what_qmatrix_holds(tmp_path):
     ("first 4", "first 4.0D+00"),
     (" x second 2", " x\tsecond  2.\r"),
     (" FR bnd y", " MI bnd y"),
+    (" FR bnd y", " PL bnd y\n MI bnd y"),
+    (" UP bnd x 3", " UP bnd x 3\n LO bnd x 0"),
     ("NAME small", "NAME"),
 ])  # fmt: skip
 def test_what_is_allowed_is_read_as_the_same(tmp_path, old, new):
@@ -137,6 +145,17 @@ def test_what_is_allowed_is_read_as_the_same(tmp_path, old, new):
     assert (one.h == other.h).all()
     assert (one.G != other.G).nnz == 0
     assert (one.ub.tolist(), one.lb.tolist()) == (other.ub.tolist(), other.lb.tolist())
+
+
+@for_each(
+    "limits",
+    [" rhs other 3 first 4\n rhs obj 7 second 1", " rhs first 4 obj 7\n rhs second 1", " obj 7 first 4\n other 3"],
+)
+def test_a_second_row_without_limits_is_left_out(tmp_path, limits):
+    """HiGHS takes the first number of RHS of any row N for the constant of the objective."""
+    text = MODEL.replace(" L first", " N other\n L first").replace(" x second 2", " x second 2 other 9")
+    qp = read(tmp_path, text.replace(" rhs first 4 second 1", limits))
+    assert (qp.q.tolist(), qp.r, qp.h[0]) == ([1.0, -1.0], -7.0, 4.0)
 
 
 def test_highs_is_given_the_free_format():
