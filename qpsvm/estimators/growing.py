@@ -226,7 +226,7 @@ class IncrementalClassifier(IncrementalEstimator):
         return self
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
-        with translate_sklearn_errors():
+        with translate_sklearn_errors("y"):
             labels = np.array(column_or_1d(y))
         check_same_length(len(labels), n)
         return labels
@@ -236,7 +236,7 @@ class IncrementalClassifier(IncrementalEstimator):
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)
-        with translate_sklearn_errors():
+        with translate_sklearn_errors("classes"):
             requested = None if classes is None else np.unique(column_or_1d(classes))
         previous = self._find_previous()
         first_labels: Any = labels if previous is None else previous.y
