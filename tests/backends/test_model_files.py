@@ -116,6 +116,33 @@ def test_variables_without_cost_keep_their_places(tmp_path, ending, cost):
     assert back.P.dense().tolist() == qp.P.dense().tolist()
 
 
+@for_each("ending", [".mps", ".lp"])
+def test_coefficients_of_any_size_are_written_and_read(tmp_path, ending):
+    """HiGHS drops those up to 1e-9 by default, and writes an empty model if one is 1e15 or more."""
+    parts = {"P": np.diag([1e-11, 1e20]), "q": [1e21, -1e-300], "G": [[1e-10, 1.0], [1e16, 1e-11]], "h": [1.0, -1e19]}
+    path = tmp_path / f"model{ending}"
+    qpsvm.write_model(qpsvm.QP(**parts), path)
+    qp = qpsvm.read_model(path)
+    assert (qp.P.dense().tolist(), qp.q.tolist()) == (parts["P"].tolist(), parts["q"])
+    assert (qp.G.toarray().tolist(), qp.h.tolist()) == (parts["G"], parts["h"])
+    with pytest.warns(qpsvm.QPSVMWarning, match=r"the QP has coefficients up to 1e-12 that HiGHS takes for 0"):
+        qpsvm.write_model(qpsvm.QP(P=np.eye(2), q=[1.0, 1.0], G=[[0.0, 1.0], [1e-12, 1.0]], h=[1.0, 1.0]), path)
+    assert qpsvm.read_model(path).G.toarray().tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    text = {".mps": MODEL.replace("first 1", "first 1e-13"), ".lp": LINEAR.replace("x + y >=", "1e-13 x + y >=")}
+    with pytest.warns(qpsvm.QPSVMWarning, match=rf"model\{ending} has coefficients up to 1e-13 that"):
+        read(tmp_path, text[ending], ending)
+
+
+@for_each("part", [{"lb": -1e21}, {"ub": 1e20}, {"G": [[1.0]], "h": [1e20]}, {"A": [[1.0]], "b": [-1e21]}])
+def test_limits_that_readers_take_for_infinite_are_not_written(tmp_path, part):
+    path = tmp_path / "model.mps"
+    with pytest.raises(
+        qpsvm.UnsupportedError, match=f"{list(part)[-1]} has an entry of .* take numbers from 1e\\+20 on"
+    ):
+        qpsvm.write_model(qpsvm.QP(P=[[1.0]], q=[1.0], **part), path)
+    assert not path.exists()
+
+
 def test_variables_that_highs_leaves_out_of_columns_are_read(tmp_path):
     text = "NAME\nROWS\n N Obj\nCOLUMNS\n c0 Obj -3\nRHS\nBOUNDS\n MI BOUND c1\nQUADOBJ\n c0 c0 1\n c1 c1 2\nENDATA\n"
     assert read(tmp_path, text).P.dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
