@@ -112,7 +112,7 @@ class CvxoptCompiled(Compiled):
     def _violates_equalities(self, solution: QPSolution) -> bool:
         """Return whether an equality is violated; CVXOPT may ignore one of two contradictory equalities."""
         A, b, x = self.qp.A, self.qp.b, solution.x
-        if A is None or b is None or x is None or not len(b):
+        if A is None or b is None or x is None or not b.any():  # equalities Ax = 0 do not contradict each other
             return False
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max())
         return bool(np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
