@@ -18,8 +18,8 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Preco
 from qpsvm.space.kernels.kernel import check_kernel_values, compute_variance
 from qpsvm.space.kernels.psd_rule import check_range
 
-#: Smallest γ, also used for gamma=0: it makes all kernel values equal, but 1/γ does not overflow.
-MIN_GAMMA = 1e-150
+#: Smallest γ, used for gamma=0: it makes all kernel values equal, but 1/γ does not overflow.
+MIN_GAMMA = float(np.finfo(np.float64).tiny)
 #: Number of samples for which `evaluate_diagonal` evaluates a kernel matrix.
 DIAGONAL_ROWS = 64
 
