@@ -54,7 +54,10 @@ class SampleBatch(NamedTuple):
             X: Any = sp.vstack([self.X, sp.csr_array(other.X)], format="csr")
         else:
             X = np.vstack([self.X, other.X.toarray() if sp.issparse(other.X) else other.X])
-        y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
+        if self.y is None or other.y is None:
+            y = None
+        else:
+            y = np.concatenate([self.y, other.y])
         return SampleBatch(X, y, np.concatenate(weights) if is_weighted else None)
 
 
@@ -129,12 +132,14 @@ class IncrementalEstimator(Estimator):
         if X is None:
             self._samples_so_far = None
             return
-        n, change_guard = X.shape[0], ChangeGuard([X], "X")
+        n = X.shape[0]
+        change_guard = ChangeGuard([X], "X")
         change_guard.start_run()
         change_guard.end_run()
         if not self._ignores_target and np.asarray(y).ndim == 2:  # a column, about which `fit` has warned
             y = np.asarray(y).ravel()
-        target, weight = self._prepare_target(y, n), check_weights(sample_weight, n)
+        target = self._prepare_target(y, n)
+        weight = check_weights(sample_weight, n)
         self._samples_so_far = SampleBatch(X, target, weight, change_guard)
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
@@ -164,7 +169,8 @@ class IncrementalEstimator(Estimator):
 
     def _fit_all(self, batch: SampleBatch) -> None:
         """Fit the samples of the earlier calls and this batch, warm-started at the last optimum."""
-        names, previous = getattr(self, "feature_names_in_", None), self._find_previous()
+        names = getattr(self, "feature_names_in_", None)
+        previous = self._find_previous()
         all_samples = batch if previous is None else previous.append(batch)
         self._is_partial_fit = True
         try:
@@ -228,7 +234,7 @@ class IncrementalClassifier(IncrementalEstimator):
         return self
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
-        with translate_sklearn_errors():
+        with translate_sklearn_errors("y"):
             labels = np.array(column_or_1d(y))
         check_same_length(len(labels), n)
         return labels
@@ -238,7 +244,7 @@ class IncrementalClassifier(IncrementalEstimator):
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)
-        with translate_sklearn_errors():
+        with translate_sklearn_errors("classes"):
             requested = None if classes is None else np.unique(column_or_1d(classes))
         previous = self._find_previous()
         first_labels: Any = labels if previous is None else previous.y

@@ -19,7 +19,7 @@ from qpsvm.space.kernels.kernel import check_kernel_values, compute_variance
 from qpsvm.space.kernels.psd_rule import check_range
 
 #: Smallest γ, also used for gamma=0 and degree=0: it makes all kernel values equal, but 1/γ does not overflow.
-MIN_GAMMA = 1e-150
+MIN_GAMMA = float(np.finfo(np.float64).tiny)
 #: Number of samples for which `evaluate_diagonal` evaluates a kernel matrix.
 DIAGONAL_ROWS = 64
 

@@ -91,7 +91,8 @@ PARAMETERS: dict[str, ParameterInfo] = {
     "cache_size": ParameterInfo("float", LIBSVM_ONLY, 200, as_positive),
     "class_weight": ParameterInfo(
         'dict, "balanced" or None',
-        "Factors of C by label.",
+        'Factors of C by label. "balanced" makes all classes weigh alike: by the numbers of their samples in `SVC` and '
+        "`NuSVC`, by the sums of their weights in `LinearSVC`, as in scikit-learn.",
         None,
         check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
     ),

@@ -83,7 +83,7 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Any:
     check_unmasked(X, "X")
     check_columns(X)
     options = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
-    with translate_sklearn_errors():
+    with translate_sklearn_errors("X"):
         checked = validate_data(estimator, X, reset=reset, **options)
     check_not_rounded(X, checked, "X")
     return checked

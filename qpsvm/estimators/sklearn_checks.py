@@ -11,10 +11,16 @@ import numpy as np
 from qpsvm.base.arrays.checks import LARGEST_VALUE
 from qpsvm.base.errors import DataError, DataTypeError, QPSVMError
 
+#: What to do about messages of scikit-learn that do not say it, by how they begin.
+ADVICE = {
+    "could not convert string": "{name} holds text: encode it as numbers first",
+    "Unknown label type: unknown": "{name} holds objects: convert them, as by {name}.astype(int) or {name}.astype(str)",
+}
+
 
 @contextmanager
-def translate_sklearn_errors() -> Iterator[None]:
-    """Translate errors of scikit-learn's checks to errors of this library with the same messages."""
+def translate_sklearn_errors(name: str) -> Iterator[None]:
+    """Translate errors of scikit-learn's checks of an argument to errors of this library, with what to do."""
     try:
         yield
     except QPSVMError:
@@ -22,7 +28,8 @@ def translate_sklearn_errors() -> Iterator[None]:
     except TypeError as error:
         raise DataTypeError(str(error)) from error
     except ValueError as error:
-        raise DataError(str(error)) from error
+        advice = next((f" ({advice})" for start, advice in ADVICE.items() if str(error).startswith(start)), "")
+        raise DataError(f"{error}{advice.format(name=name)}") from error
 
 
 def is_finite_array(X: Any) -> bool:

@@ -273,8 +273,8 @@ class NuSVC(KernelClassifier):
         is_one_vs_rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
         one, other = (sums, sums.sum() - sums) if is_one_vs_rest else (sums[first], sums[second])
-        smaller, total = np.minimum(one, other), np.maximum(one + other, np.finfo(float).tiny)
-        max_nu = float(np.min(2.0 * smaller / total))
+        smaller, total = np.minimum(one, other), np.maximum(one + other, np.nextafter(0.0, 1.0))
+        max_nu = 2.0 * float(np.min(smaller / total))
         if self.nu > max_nu * (1.0 + NU_TOL):
             error = InfeasibleNuError(self.nu, max_nu)
             error.args = (f"specified nu is infeasible: {error}",)

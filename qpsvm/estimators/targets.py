@@ -32,7 +32,7 @@ def check_targets(y: Any, n: int) -> FloatArray:
         return y
     _require_target(y)
     _check_missing(y, "y", "target")
-    with translate_sklearn_errors():
+    with translate_sklearn_errors("y"):
         raw = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
@@ -53,7 +53,7 @@ def encode_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
         return two_labels, (y == two_labels[1]).astype(np.intp)
     _require_target(y)
     raw = _check_missing(y, "y", "label")
-    with translate_sklearn_errors():
+    with translate_sklearn_errors("y"):
         y = column_or_1d(raw.astype(object).astype(str) if raw.dtype.kind == "T" else y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -71,7 +71,7 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
         return None
     check_unmasked(sample_weight, "sample_weight")
     _check_missing(sample_weight, "sample_weight", "weight")
-    with translate_sklearn_errors():
+    with translate_sklearn_errors("sample_weight"):
         if isinstance(sample_weight, numbers.Real):
             weight: FloatArray = np.full(n, float(sample_weight))
         else:
@@ -96,7 +96,7 @@ def compute_class_factors(
     """Compute the factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
     if class_weight is None:
         return np.ones(len(classes))
-    with translate_sklearn_errors():
+    with translate_sklearn_errors("class_weight"):
         factors: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
         )

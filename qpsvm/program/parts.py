@@ -239,7 +239,11 @@ def _check_symmetric(P: FloatArray) -> None:
     """Check that P is symmetric: xᵀPx depends on the symmetric part only, but solvers read one triangle."""
     i, j, difference = find_largest_asymmetry(P)
     if difference > MAX_ASYMMETRY:
-        raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
+        one, other = (f"{value:.15g}" for value in (P[i, j], P[j, i]))
+        advice = "use (P + Pᵀ)/2"
+        if not (np.tril(P, -1).any() and np.triu(P, 1).any()):
+            advice = "if this triangle stands for both, as in OSQP, use P + Pᵀ − diag(P), otherwise (P + Pᵀ)/2"
+        raise DataError(f"P is not symmetric: P[{i}, {j}] = {one} and P[{j}, {i}] = {other}; {advice}")
 
 
 def _compress_constant(vector: FloatArray) -> float | FloatArray:

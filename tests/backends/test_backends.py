@@ -399,6 +399,15 @@ def test_cvxpy_data_of_the_primal_with_a_constraint_of_the_readers_own():
 
 
 @for_each("backend", GENERAL)
+def test_an_optimum_at_the_origin_of_a_plane_is_certified(backend):
+    """Of Ax = 0 only rounding is left there, which is no violation relative to x."""
+    qp = QP(P=Dense(np.eye(2)), q=np.ones(2), A=np.ones((1, 2)), b=np.zeros(1), G=np.eye(2), h=np.full(2, 0.5))
+    result = qpsvm.solve(qp, backend)
+    assert result.status == "optimal"
+    np.testing.assert_allclose(result.x, 0.0, atol=1e-6)
+
+
+@for_each("backend", GENERAL)
 def test_rows_without_a_name_are_not_lost(backend):
     """½‖x‖² subject to x₁ + x₂ = 1, x₁ ≤ 1/4, given without names: x = (1/4, 3/4), y = −3/4, z = 1/2."""
     qp = QP(

@@ -75,7 +75,13 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     ("COLUMNS", " OBJSENSE SMALL\nCOLUMNS", "line 7: a row is"),
     ("ROWS", "OBJSENSE\n SMALL\nROWS", "line 4: OBJSENSE is MAX or MIN, not 'SMALL'"),
     ("4 second 1", "4 second 1_0", "'1_0' is not a number"),
-    (" UP bnd x 3", " UP bnd x -3", " holds no QP: lb > ub"),
+    (" UP bnd x 3", " UP bnd x -3", "line 14: the upper bound -3 of 'x' is below .* 0 .*add a bound MI or LO of x"),
+    (" UP bnd x 3", " LO bnd x 4\n UP bnd x 3", " holds no QP: lb > ub"),
+    (" FR bnd y", " FR bnd x", "line 15: the variable 'x' has its upper bound already, from line 14; leave one out"),
+    (" FR bnd y", " MI bnd y\n LO bnd y 1", "line 16: the variable 'y' has its lower bound already, from line 15"),
+    (" FR bnd y", " FR b y", "line 15: BOUNDS has the set 'b' after 'bnd' in line 14; leave one out"),
+    (" second 1\nBOUNDS", "\n r second 1\nBOUNDS", "line 13: RHS has the set 'r' after 'rhs' in line 12"),
+    (" second 1\nBOUNDS", "\nRHS\n rhs second 1\nBOUNDS", "line 13: the section RHS is there already, in line 11"),
 ])  # fmt: skip
 def test_what_is_wrong_is_an_error_with_its_line(tmp_path, capfd, old, new, message):
     assert MODEL.count(old) >= 1
@@ -110,6 +116,33 @@ def test_variables_without_cost_keep_their_places(tmp_path, ending, cost):
     assert back.P.dense().tolist() == qp.P.dense().tolist()
 
 
+@for_each("ending", [".mps", ".lp"])
+def test_coefficients_of_any_size_are_written_and_read(tmp_path, ending):
+    """HiGHS drops those up to 1e-9 by default, and writes an empty model if one is 1e15 or more."""
+    parts = {"P": np.diag([1e-11, 1e20]), "q": [1e21, -1e-300], "G": [[1e-10, 1.0], [1e16, 1e-11]], "h": [1.0, -1e19]}
+    path = tmp_path / f"model{ending}"
+    qpsvm.write_model(qpsvm.QP(**parts), path)
+    qp = qpsvm.read_model(path)
+    assert (qp.P.dense().tolist(), qp.q.tolist()) == (parts["P"].tolist(), parts["q"])
+    assert (qp.G.toarray().tolist(), qp.h.tolist()) == (parts["G"], parts["h"])
+    with pytest.warns(qpsvm.QPSVMWarning, match=r"the QP has coefficients up to 1e-12 that HiGHS takes for 0"):
+        qpsvm.write_model(qpsvm.QP(P=np.eye(2), q=[1.0, 1.0], G=[[0.0, 1.0], [1e-12, 1.0]], h=[1.0, 1.0]), path)
+    assert qpsvm.read_model(path).G.toarray().tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    text = {".mps": MODEL.replace("first 1", "first 1e-13"), ".lp": LINEAR.replace("x + y >=", "1e-13 x + y >=")}
+    with pytest.warns(qpsvm.QPSVMWarning, match=rf"model\{ending} has coefficients up to 1e-13 that"):
+        read(tmp_path, text[ending], ending)
+
+
+@for_each("part", [{"lb": -1e21}, {"ub": 1e20}, {"G": [[1.0]], "h": [1e20]}, {"A": [[1.0]], "b": [-1e21]}])
+def test_limits_that_readers_take_for_infinite_are_not_written(tmp_path, part):
+    path = tmp_path / "model.mps"
+    with pytest.raises(
+        qpsvm.UnsupportedError, match=f"{list(part)[-1]} has an entry of .* take numbers from 1e\\+20 on"
+    ):
+        qpsvm.write_model(qpsvm.QP(P=[[1.0]], q=[1.0], **part), path)
+    assert not path.exists()
+
+
 def test_variables_that_highs_leaves_out_of_columns_are_read(tmp_path):
     text = "NAME\nROWS\n N Obj\nCOLUMNS\n c0 Obj -3\nRHS\nBOUNDS\n MI BOUND c1\nQUADOBJ\n c0 c0 1\n c1 c1 2\nENDATA\n"
     assert read(tmp_path, text).P.dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
@@ -128,6 +161,8 @@ def test_both_triangles_are_what_qmatrix_holds(tmp_path):
     ("first 4", "first 4.0D+00"),
     (" x second 2", " x\tsecond  2.\r"),
     (" FR bnd y", " MI bnd y"),
+    (" FR bnd y", " PL bnd y\n MI bnd y"),
+    (" UP bnd x 3", " UP bnd x 3\n LO bnd x 0"),
     ("NAME small", "NAME"),
 ])  # fmt: skip
 def test_what_is_allowed_is_read_as_the_same(tmp_path, old, new):
@@ -137,6 +172,17 @@ def test_what_is_allowed_is_read_as_the_same(tmp_path, old, new):
     assert (one.h == other.h).all()
     assert (one.G != other.G).nnz == 0
     assert (one.ub.tolist(), one.lb.tolist()) == (other.ub.tolist(), other.lb.tolist())
+
+
+@for_each(
+    "limits",
+    [" rhs other 3 first 4\n rhs obj 7 second 1", " rhs first 4 obj 7\n rhs second 1", " obj 7 first 4\n other 3"],
+)
+def test_a_second_row_without_limits_is_left_out(tmp_path, limits):
+    """HiGHS takes the first number of RHS of any row N for the constant of the objective."""
+    text = MODEL.replace(" L first", " N other\n L first").replace(" x second 2", " x second 2 other 9")
+    qp = read(tmp_path, text.replace(" rhs first 4 second 1", limits))
+    assert (qp.q.tolist(), qp.r, qp.h[0]) == ([1.0, -1.0], -7.0, 4.0)
 
 
 def test_highs_is_given_the_free_format():

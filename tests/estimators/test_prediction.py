@@ -21,6 +21,13 @@ from qpsvm.space.kernels.scores import ScoreFunctions
 X, y = load_iris(return_X_y=True)
 
 
+@for_each("unit", [1e-149, 1e76, 1e149])
+@for_each("kind, parameters", [(SVC, {"C": 10.0}), (SVR, {"kernel": "poly", "coef0": 1.0})])
+def test_gamma_by_scale_makes_predictions_independent_of_the_unit(kind, parameters, unit):
+    expected = kind(**parameters).fit(X, y).predict(X)
+    np.testing.assert_allclose(kind(**parameters).fit(X * unit, y).predict(X * unit), expected, atol=1e-6)
+
+
 def rbf(X, Z, gamma):
     """By differences, in extended precision."""
     X, Z = X.astype(np.longdouble), Z.astype(np.longdouble)

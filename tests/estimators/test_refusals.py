@@ -111,6 +111,15 @@ def test_labels_that_cannot_be_used():
             kind().fit(X, np.zeros(len(X), dtype=int))
         with pytest.raises(ValueError, match="Unknown label type"):
             kind().fit(X, X[:, 0])
+        with pytest.raises(qpsvm.DataError, match=r"Unknown label type.*y holds objects: .*y\.astype\(int\)"):
+            kind().fit(X, np.array([1, 2.5, "a"] * 20, dtype=object)[: len(X)])
+
+
+def test_text_names_the_argument_that_holds_it():
+    words = ["a"] * len(X)
+    for arguments, name in [((np.tile("a", X.shape), y), "X"), ((X, words), "y"), ((X, t, words), "sample_weight")]:
+        with pytest.raises(qpsvm.DataError, match=rf"could not convert string.*{name} holds text: encode it"):
+            SVR().fit(*arguments)
 
 
 @for_each("kind", WITH_KERNEL)

@@ -34,6 +34,11 @@ I2, ZERO2, ONE_ROW = Diagonal(np.ones(2)), np.zeros(2), np.ones((1, 2))
         ({"r": np.nan}, "r"),
         ({"P": Diagonal(np.array([1.0, np.nan]))}, "P"),
         ({"P": Dense(np.array([[np.inf, 0.0], [0.0, 1.0]]))}, "P"),
+        ({"P": [[1.0, 2.0], [2.00000001, 1.0]]}, r"P\[0, 1\] = 2 and P\[1, 0\] = 2.00000001; use \(P"),
+        (
+            {"P": [[1.0, 2.0], [0.0, 1.0]]},
+            r"P\[1, 0\] = 0; if this triangle stands for both, .* use P \+ Pᵀ − diag\(P\)",
+        ),
         ({"G": ONE_ROW}, "G and h go together"),
         ({"A": ONE_ROW}, "A and b go together"),
         ({"G": np.ones((1, 3)), "h": np.ones(1)}, r"G has shape \(1, 3\) where \(1, 2\)"),

@@ -56,7 +56,8 @@ class CvxoptBackend(Backend):
         self.require_package()
         is_large = qp.n >= MIN_STRUCTURED_VARIABLES  # for `cvxopt_structured`
         if is_large and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
-            (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
+            lb, ub = qp.bounds
+            Z, d = qp.P.factor()
             if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # otherwise D of (KKT.2) there is singular
                 A = None if qp.A is None else as_dense(qp.A)
                 data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
@@ -69,7 +70,8 @@ def _build_data(qp: QP) -> SolverData:
 
     G, h = build_box_rows(*qp.bounds)
     if qp.G is not None and qp.h is not None:  # the rows of G, followed by the box
-        G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
+        G = sp.vstack([sp.csr_array(qp.G), G], format="csr")
+        h = np.concatenate([qp.h, h])
     return SolverData(
         P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
         G=to_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
@@ -111,8 +113,10 @@ class CvxoptCompiled(Compiled):
 
     def _violates_equalities(self, solution: QPSolution) -> bool:
         """Return whether an equality is violated; CVXOPT may ignore one of two contradictory equalities."""
-        A, b, x = self.qp.A, self.qp.b, solution.x
-        if A is None or b is None or x is None or not len(b):
+        A = self.qp.A
+        b = self.qp.b
+        x = solution.x
+        if A is None or b is None or x is None or not b.any():  # equalities Ax = 0 do not contradict each other
             return False
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max())
         return bool(np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from qpsvm.base.errors import (
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
+    QPSVMWarning,
+    UnsupportedError,
 )
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.base.resources.messages import LOGGER
@@ -28,6 +31,12 @@ from qpsvm.space.operators import Diagonal
 
 #: Extensions of the files that HiGHS reads and writes.
 EXTENSIONS = (".mps", ".qps", ".lp")
+#: Coefficients up to this size are 0 to HiGHS; by default those up to 1e-9 are.
+SMALLEST = 1e-12
+#: Bounds and right-hand sides from this size on are infinite to HiGHS and to other software.
+INFINITY = 1e20
+#: HiGHS's message about coefficients that it drops, with the largest of them.
+DROPPED = re.compile(r"\|value\| in \[\S+, (\S+)\] at/below tolerance of \S+: ignored")
 
 
 def _check_extension(path: str | os.PathLike[str]) -> str:
@@ -46,7 +55,11 @@ def _load_highs() -> tuple[Any, Any]:
         raise MissingExtraError(".mps, .qps and .lp need highspy; run: pip install highspy") from error
     with capture_output("HiGHS", descriptors=True):  # the first instance in a process prints a banner
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    highs.setOptionValue("output_flag", False)
+    for name, value in (
+        ("output_flag", False), ("small_matrix_value", SMALLEST), ("large_matrix_value", np.inf),
+        ("infinite_cost", np.inf),
+    ):  # fmt: skip
+        highs.setOptionValue(name, value)
     return highspy, highs
 
 
@@ -56,7 +69,8 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     qp : QP
-        Any QP. Numbers are written with fifteen digits; `QP.save` is exact.
+        Any QP. Numbers are written with fifteen digits, and coefficients up to 1e-12 as 0, with a `QPSVMWarning`;
+        `QP.save` is exact.
     path : str or path-like
         Ends with .mps, .qps or .lp.
 
@@ -64,6 +78,8 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
     ------
     ParameterError, ParameterTypeError
         The path has another extension, or `qp` is not a QP.
+    UnsupportedError
+        A bound or right-hand side of at least 1e20, which readers take for infinite.
     MissingExtraError
         highspy is not installed.
     FileAccessError
@@ -84,28 +100,64 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         raise ParameterTypeError(f"write_model takes a QP, such as problem.qp(), got {type(qp).__name__}")
     extension = _check_extension(path)
     module, highs = _load_highs()
-    model, (lb, ub) = module.HighsModel(), qp.bounds
+    model = module.HighsModel()
+    lb, ub = qp.bounds
     matrices = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
     rows = sp.csc_array(sp.vstack(matrices, format="csc") if matrices else sp.csc_array((0, qp.n)))
     h, b = (np.zeros(0) if rhs is None else np.asarray(rhs) for rhs in (qp.h, qp.b))
     lp = model.lp_
-    lp.num_col_, lp.num_row_, lp.offset_ = qp.n, len(h) + len(b), float(qp.r)
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(qp.q), np.array(lb), np.array(ub)
-    lp.row_lower_, lp.row_upper_ = np.concatenate([np.full(len(h), -np.inf), b]), np.concatenate([h, b])
+    lp.num_col_ = qp.n
+    lp.num_row_ = len(h) + len(b)
+    lp.offset_ = float(qp.r)
+    lp.col_cost_ = np.array(qp.q)
+    lp.col_lower_ = np.array(lb)
+    lp.col_upper_ = np.array(ub)
+    lp.row_lower_ = np.concatenate([np.full(len(h), -np.inf), b])
+    lp.row_upper_ = np.concatenate([h, b])
     lp.a_matrix_.format_ = module.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
-    lower = sp.csc_array(sp.tril(sp.diags_array(qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.dense(), format="csc"))
+    lp.a_matrix_.start_ = rows.indptr
+    lp.a_matrix_.index_ = rows.indices
+    lp.a_matrix_.value_ = rows.data
+    lower: Any = sp.csc_array(
+        sp.tril(sp.diags_array(qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.dense(), format="csc")
+    )
+    coefficients = np.abs(np.concatenate([rows.data, lower.data]))
+    _warn_of_dropped("the QP", float(coefficients.max(where=coefficients <= SMALLEST, initial=0.0)))
+    for name, limits in (("lb", lb), ("ub", ub), ("h", h), ("b", b)):
+        _check_limits(name, np.asarray(limits))
     if lower.nnz:
         hessian = model.hessian_
         hessian.dim_, hessian.format_ = qp.n, module.HessianFormat.kTriangular
-        hessian.start_, hessian.index_, hessian.value_ = lower.indptr, lower.indices, lower.data
+        hessian.start_ = lower.indptr
+        hessian.index_ = lower.indices
+        hessian.value_ = lower.data
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / f"model{extension}"
-        highs.passModel(model)
-        highs.writeModel(str(draft))
+        if module.HighsStatus.kError in (highs.passModel(model), highs.writeModel(str(draft))):
+            raise UnsupportedError(f"HiGHS does not write this QP to {as_path_text(path)}: use QP.save")
         with open_output(path) as file:
             complete = _complete_columns if extension == ".mps" else _complete_objective
             file.write(complete(draft.read_text("utf-8"), qp.n).encode())
+
+
+def _warn_of_dropped(where: str, largest: float) -> None:
+    """Warn the caller of a public function that HiGHS drops coefficients, if it does."""
+    if largest > 0.0:
+        message = (
+            f"{where} has coefficients up to {largest:g} that HiGHS takes for 0, as all up to {SMALLEST:g}: scale "
+            f"their rows or the objective, if they matter; QP.save is exact"
+        )
+        warnings.warn(message, QPSVMWarning, stacklevel=3)
+
+
+def _check_limits(name: str, values: Any) -> None:
+    """Check that bounds and right-hand sides are not read as infinite ones. Raises UnsupportedError."""
+    large = values[np.isfinite(values) & (np.abs(values) >= INFINITY)]
+    if len(large):
+        raise UnsupportedError(
+            f"{name} has an entry of {large[0]:g}, and readers of the file take numbers from {INFINITY:g} on for "
+            f"infinite: make it infinite, or scale the problem, or use QP.save, which is exact"
+        )
 
 
 def _complete_columns(text: str, n: int) -> str:
@@ -161,7 +213,8 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     Returns
     -------
     QP
-        A maximisation becomes the minimisation of the negative objective; a row with two bounds becomes two rows.
+        A maximisation becomes the minimisation of the negative objective; a row with two bounds becomes two rows. HiGHS
+        takes coefficients up to 1e-12 for 0, of which a `QPSVMWarning` tells, and bounds from 1e20 on for infinite.
 
     Raises
     ------
@@ -200,10 +253,13 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     LOGGER.debug("HiGHS reads %s: %s", file, log)
     if status == module.HighsStatus.kError:
         raise FileFormatError(f"HiGHS reads no model in {file}: {_find_reason(log)}")
+    _warn_of_dropped(str(file), max(map(float, DROPPED.findall(log)), default=0.0))
     if "fixed format parser" in log:  # it suspected blanks within names, and changed the format
         raise FileFormatError(f"{file} has names that HiGHS takes for the fixed format of MPS; use other names")
     model = highs.getModel()
-    lp, hessian, n = model.lp_, model.hessian_, model.lp_.num_col_
+    lp = model.lp_
+    hessian = model.hessian_
+    n = model.lp_.num_col_
     if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
         raise FileFormatError(f"{file} has integer variables: a QP has none")
     sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0

@@ -1,7 +1,9 @@
 """Check the lines of an MPS file before HiGHS reads it, because HiGHS accepts many errors (`normalise_lines`).
 
 HiGHS 1.16 reads text in place of a number as 0, creates a new variable for a name that is not in COLUMNS, ignores
-entries of unknown rows, and adds up duplicate entries of a section. Here each of these is an error with its line. Its
+entries of unknown rows, adds up duplicate entries of a section, merges sets of right-hand sides, ranges or bounds, and
+ignores all but the first bound of a variable on the same side. Here each of these is an error with its line. It takes
+the right-hand side of any row N for the constant of the objective, so HiGHS receives those of the first one only. Its
 reader of the fixed format may not terminate, so HiGHS receives every file in the free format.
 """
 
@@ -33,6 +35,13 @@ UNSUPPORTED_SECTIONS = (
 HIGHS_OBJECTIVE = "Obj"
 #: Kinds of bounds: with a value after the name of the variable, and without.
 VALUED, UNVALUED = ("UP", "LO", "FX", "LI", "UI", "SC", "SI"), ("FR", "MI", "PL", "BV")
+#: Sides that a bound sets. The other kinds belong to integer variables, which a QP does not have.
+SIDES = {
+    "UP": ("upper",), "PL": ("upper",), "LO": ("lower",), "MI": ("lower",), "FX": ("lower", "upper"),
+    "FR": ("lower", "upper"),
+}  # fmt: skip
+#: The name of a set whose field in the fixed format is blank.
+UNNAMED = "set"
 
 
 class _LineError(Exception):
@@ -66,6 +75,10 @@ class _MPSReader:
         self.line, self.section, self.column = 0, "", ""
         self.is_full = False  # whether both triangles of the matrix are given
         self.rows: dict[str, int] = {}
+        self.sections: dict[str, int] = {}
+        self.free_rows: list[str] = []  # those of kind N; the first one is the objective
+        self.sets: dict[str, tuple[str, int]] = {}  # by section: the name of its set, and where it first occurs
+        self.bounds: dict[tuple[str, str], tuple[float, int]] = {}  # by variable and side: the value and its line
         self.columns: dict[str, int] = {}
         self.entries: dict[tuple[str, ...], int] = {}
         self.matrix: dict[tuple[str, str], tuple[float, int]] = {}
@@ -86,13 +99,20 @@ class _MPSReader:
             if header is None:
                 fields = self._split(line)
                 self.checks[self.section](fields)
+                if self.section == "RHS":
+                    fields = self._drop_free_rows(fields)
                 lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
                 continue
             lines.append(" ".join(header))
             self.section, *others = header
+            if self.sections.setdefault(self.section, self.line) != self.line:
+                raise self._build_error(
+                    f"the section {self.section} is there already, in line {self.sections[self.section]}; join them"
+                )
             self.is_full |= self.section == "QMATRIX"
             if self.section == "ENDATA":
                 self._check_symmetry()
+                self._check_negative_bounds()
                 return "\n".join(lines) + "\n"
             if self.section == "OBJSENSE" and others:
                 self._check_sense(others)
@@ -128,7 +148,7 @@ class _MPSReader:
                 raise self._build_error(f"{format_value(outside.strip())} is outside the fields of the fixed format")
             fields = [line[place].strip() for place in FIXED]
             if self.section in ("RHS", "RANGES", "BOUNDS"):
-                fields[1] = fields[1] or "set"
+                fields[1] = fields[1] or UNNAMED
             return [field for field in fields if field]
         fields = line.split()
         known = self.rows.keys() | self.columns.keys() if "$" in line else ()
@@ -149,6 +169,8 @@ class _MPSReader:
         if name in self.rows:
             raise self._build_error(f"the row {format_value(name)} is there already, in line {self.rows[name]}")
         self.rows[name] = self.line
+        if fields[0].upper() == "N":
+            self.free_rows.append(name)
 
     def _check_column(self, fields: list[str]) -> None:
         if "'MARKER'" in fields:
@@ -168,22 +190,56 @@ class _MPSReader:
     def _check_side(self, fields: list[str]) -> None:
         if not 2 <= len(fields) <= 5:
             raise self._build_form_error(f"an entry of {self.section} is a row and a number", fields)
+        if len(fields) % 2:
+            self._check_set(fields[0])
         for row, value in self._iter_pairs(fields[len(fields) % 2 :]):
             self._record_entry(self._check_known(row, self.rows, "row"))
             self._parse_number(value)
 
+    def _check_set(self, name: str) -> None:
+        """Check that a section has one set: of several, readers take the first, the last or all. Raises _LineError."""
+        if name == UNNAMED:
+            return
+        first, line = self.sets.setdefault(self.section, (name, self.line))
+        if name != first:
+            raise self._build_error(
+                f"{self.section} has the set {format_value(name)} after {format_value(first)} in line {line}; "
+                f"leave one out"
+            )
+
+    def _drop_free_rows(self, fields: list[str]) -> list[str]:
+        """Return an entry of RHS without the rows N that are not the objective: nothing limits them."""
+        start = len(fields) % 2
+        kept = [pair for pair in self._iter_pairs(fields[start:]) if pair[0] not in self.free_rows[1:]]
+        if kept:
+            return [*fields[:start], *(field for pair in kept for field in pair)]
+        return []
+
     def _check_bound(self, fields: list[str]) -> None:
         kind, *others = fields
-        counts = (2, 3) if kind in VALUED else (1, 2, 3) if kind in UNVALUED else ()
+        if kind in VALUED:
+            counts = 2, 3
+        elif kind in UNVALUED:
+            counts = 1, 2, 3
+        else:
+            counts = ()
         if len(others) not in counts:
             kinds = f"{', '.join(VALUED)} or {', '.join(UNVALUED)}"
             raise self._build_form_error(f"a bound is {kinds}, a variable and a number", fields)
         is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
         is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_from_highs and others[0] not in self.columns
+        if is_set_named:
+            self._check_set(others[0])
         column, *value = others[1:] if is_set_named else others
         self._record_entry(kind, self._check_known(column, self.columns, "variable"))
-        if value and kind in VALUED:
-            self._parse_number(value[0])
+        number = self._parse_number(value[0]) if value and kind in VALUED else 0.0
+        for side in SIDES.get(kind, ()):
+            if (column, side) in self.bounds:
+                line = self.bounds[column, side][1]
+                raise self._build_error(
+                    f"the variable {format_value(column)} has its {side} bound already, from line {line}; leave one out"
+                )
+            self.bounds[column, side] = number, self.line
 
     def _check_quadratic(self, fields: list[str]) -> None:
         if len(fields) not in (3, 5):
@@ -211,6 +267,15 @@ class _MPSReader:
                     f"{first}) is not; write QUADOBJ above one triangle",
                 )  # fmt: skip
 
+    def _check_negative_bounds(self) -> None:
+        """Check that no upper bound alone is negative: the lower one is then 0 or −∞. Raises _LineError."""
+        for (column, side), (value, line) in self.bounds.items():
+            if side == "upper" and value < 0.0 and (column, "lower") not in self.bounds:
+                raise _LineError(
+                    line, f"the upper bound {value:g} of {format_value(column)} is below the lower bound 0 that holds "
+                    f"by default, and some programs then take -infinity; add a bound MI or LO of {column}",
+                )  # fmt: skip
+
     @property
     def _is_from_highs(self) -> bool:
         """Whether HiGHS seems to have written the file: it leaves variables without entries out of COLUMNS."""
@@ -231,7 +296,8 @@ class _MPSReader:
         """Record an entry of the section, which may occur only once."""
         entry = (self.section, *key)
         if entry in self.entries:
-            text, line = format_value(" ".join(key)), self.entries[entry]
+            text = format_value(" ".join(key))
+            line = self.entries[entry]
             raise self._build_error(f"{self.section} has an entry of {text} already, in line {line}")
         self.entries[entry] = self.line
 

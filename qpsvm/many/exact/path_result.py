@@ -366,9 +366,8 @@ class ExactPath:
         """Return the index of the piece at a value, and its s. Raises ParameterError, ParameterTypeError."""
         value = as_real(value, self.parameter)
         if not self._covers(value):
-            raise ParameterError(
-                f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
-            )
+            ends = f"{self.low:g} to {self.reached:g}"
+            raise ParameterError(f"{self.parameter} = {value!r} is not on this path, which goes from {ends}")
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)  # against rounding
         return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
 

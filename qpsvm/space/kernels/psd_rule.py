@@ -23,8 +23,8 @@ def check_symmetric(K: FloatArray, name: str) -> None:
     i, j, difference = find_largest_asymmetry(K)
     if difference > ASYMMETRY:
         raise DataError(
-            f"{name} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
-            "a kernel has K(x, z) = K(z, x)"
+            f"{name} is not symmetric: entry ({i}, {j}) is {K[i, j]:.12g} and ({j}, {i}) is {K[j, i]:.12g}; "
+            "a kernel has K(x, z) = K(z, x); if single precision makes the difference, use (K + Kᵀ)/2"
         )
 
 

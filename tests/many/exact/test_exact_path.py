@@ -116,6 +116,8 @@ def test_what_no_path_goes_through():
     path = qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS), "C", 0.1, 1.0)
     with pytest.raises(qpsvm.ParameterError, match="not on this path"):
         path.alpha(2.0)
+    with pytest.raises(qpsvm.ParameterError, match=r"C = 1.0000000000000002 is not on this path, .* from 0.1 to 1$"):
+        path.at(np.nextafter(1.0, 2.0))
 
 
 def cases_of_a_sample():

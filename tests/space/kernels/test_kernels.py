@@ -173,7 +173,7 @@ def test_a_kernel_class_of_a_users_own_is_solved_and_certified():
 
 def test_a_kernel_class_of_a_users_own_has_to_be_symmetric():
     problem = qpsvm.CSVM(KX, (KX[:, 0] > 0).astype(int), kernel=Cosine(lean=0.5))
-    with pytest.raises(qpsvm.DataError, match=r"Cosine\(lean=0.5\) is not symmetric"):
+    with pytest.raises(qpsvm.DataError, match=r"Cosine\(lean=0.5\) is not symmetric.*use \(K \+ Kᵀ\)/2"):
         qpsvm.solve(problem)
 
 
