@@ -70,8 +70,13 @@ def densify_if_small(X: Any, linear: bool = False) -> Any:
     """
     if not sp.issparse(X):
         return X
-    max_size = max(MAX_LINEAR_DENSE_SIZE, MAX_SIZE_PER_NONZERO * X.nnz) if linear else MAX_DENSE_SIZE
-    return X.toarray() if X.shape[0] * X.shape[1] <= min(max_size, MAX_DENSE_SIZE) else X
+    if linear:
+        max_size = max(MAX_LINEAR_DENSE_SIZE, MAX_SIZE_PER_NONZERO * X.nnz)
+    else:
+        max_size = MAX_DENSE_SIZE
+    if X.shape[0] * X.shape[1] <= min(max_size, MAX_DENSE_SIZE):
+        return X.toarray()
+    return X
 
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Any:

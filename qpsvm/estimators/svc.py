@@ -106,9 +106,11 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         self.n_iter_: Any = np.asarray(self._count_iterations(machines.iterations), dtype=np.int32)
         scale = self._compute_scale(machines)
         if self._is_first_positive:
-            sign, coef = -1.0, pack_dual_coef(machines.coef, scale, codes, support)
+            sign = -1.0
+            coef = pack_dual_coef(machines.coef, scale, codes, support)
         else:
-            sign, coef = 1.0, machines.coef.toarray()[:, support] / scale[:, None]
+            sign = 1.0
+            coef = machines.coef.toarray()[:, support] / scale[:, None]
         w = None if machines.w is None else sign * (machines.w / scale[:, None])
         b = sign * (machines.b / scale) + 0.0  # +0 makes 0 of −0
         self._store_functions(X, kernel, support, coef, b, w)
@@ -124,7 +126,9 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
 
     @property
     def _class_boundaries(self) -> NDArray[np.intp] | None:
-        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._is_first_positive else None
+        if self._is_first_positive:
+            return np.concatenate([[0], np.cumsum(self._n_support)])
+        return None
 
     @property
     def n_support_(self) -> NDArray[Any]:
@@ -169,7 +173,8 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
     def predict(self, X: Any) -> NDArray[Any]:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
-        values, k = self._evaluate(X), len(self.classes_)
+        values = self._evaluate(X)
+        k = len(self.classes_)
         if self._is_first_positive and not self.break_ties:
             return self.classes_[find_winners(values, k)]
         return predict_labels(compute_scores(values, k) if self._is_first_positive else values, self.classes_)
@@ -272,8 +277,12 @@ class NuSVC(KernelClassifier):
     def _check_class_weights(self, sums: FloatArray, n: int) -> None:
         is_one_vs_rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
-        one, other = (sums, sums.sum() - sums) if is_one_vs_rest else (sums[first], sums[second])
-        smaller, total = np.minimum(one, other), np.maximum(one + other, np.nextafter(0.0, 1.0))
+        if is_one_vs_rest:
+            one, other = sums, sums.sum() - sums
+        else:
+            one, other = sums[first], sums[second]
+        smaller = np.minimum(one, other)
+        total = np.maximum(one + other, np.nextafter(0.0, 1.0))
         max_nu = 2.0 * float(np.min(smaller / total))
         if self.nu > max_nu * (1.0 + NU_TOL):
             error = InfeasibleNuError(self.nu, max_nu)

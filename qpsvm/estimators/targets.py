@@ -125,7 +125,10 @@ def _check_missing(y: Any, name: str, noun: str) -> NDArray[Any]:
     """
     try:
         raw = as_raw_array(y, name)
-        flat = raw.reshape(len(raw), -1)[:, 0] if raw.ndim == 2 and 1 in raw.shape[1:] else raw
+        if raw.ndim == 2 and 1 in raw.shape[1:]:
+            flat = raw.reshape(len(raw), -1)[:, 0]
+        else:
+            flat = raw
     except QPSVMError:  # scikit-learn's checks will report it
         return np.empty(0)
     if flat.ndim == 1:

@@ -57,7 +57,10 @@ def as_operator(P: Any) -> Operator:
 
     Raises DataTypeError, DataError, TooLargeError.
     """
-    operator = P if isinstance(P, Operator) else _build_operator(as_coefficients(P, "P"))
+    if isinstance(P, Operator):
+        operator = P
+    else:
+        operator = _build_operator(as_coefficients(P, "P"))
     if isinstance(operator, Dense):
         _check_numbers(operator.matrix)
         _check_symmetric(operator.matrix)
@@ -115,7 +118,8 @@ def check_finite(vector: FloatArray, name: str) -> None:
 
 def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
     """Check that no bound is NaN or infinite on the wrong side, and that lb ≤ ub. Raises DataError."""
-    low, high = -np.inf if lb is None else _compress_constant(lb), np.inf if ub is None else _compress_constant(ub)
+    low = -np.inf if lb is None else _compress_constant(lb)
+    high = np.inf if ub is None else _compress_constant(ub)
     if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):  # false if one is NaN
         return
     for name, bound in (("lb", lb), ("ub", ub)):

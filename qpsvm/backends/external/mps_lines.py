@@ -217,6 +217,7 @@ class _MPSReader:
 
     def _check_bound(self, fields: list[str]) -> None:
         kind, *others = fields
+        counts: tuple[int, ...]
         if kind in VALUED:
             counts = 2, 3
         elif kind in UNVALUED:

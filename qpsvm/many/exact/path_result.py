@@ -205,7 +205,8 @@ class ExactPath:
         alpha, mu, problem = self._evaluate_point(value)
         rho = next((float(mu_g) for g, mu_g in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
         if (solved := self._solve_if_unproven(value)) is not None:
-            alpha, rho = problem._restrict_to_dual(solved.alpha), solved.rho
+            alpha = problem._restrict_to_dual(solved.alpha)
+            rho = solved.rho
         norm = Decisions(problem, self._followed.rows).compute_norm(alpha)
         return rho / norm if norm else float("inf")
 
@@ -276,7 +277,8 @@ class ExactPath:
         >>> print(path.at(0.3).status, path.at(0.3).gap < 1e-12)
         optimal True
         """
-        tol, value = as_tolerance(tol), as_real(value, self.parameter)
+        tol = as_tolerance(tol)
+        value = as_real(value, self.parameter)
         is_beyond_end = self.low <= value <= self.high and not self._covers(value)
         result: SVMResult
         start = None
@@ -325,7 +327,8 @@ class ExactPath:
             for k in {*unproven, *(unproven + 1)}
         }
         for k in unproven.tolist():
-            lower[:, k], upper[:, k] = f_at_breakpoint[k], f_at_breakpoint[k + 1]
+            lower[:, k] = f_at_breakpoint[k]
+            upper[:, k] = f_at_breakpoint[k + 1]
         return lower, upper
 
     @cached
