@@ -67,7 +67,9 @@ def choose_suites(options: argparse.Namespace) -> list[Suite]:
         if not options.seconds > 0:
             raise ParameterError(f"--seconds must be positive, got {options.seconds:g}")
         found = [replace(suite, seconds=options.seconds, budget=2 * options.seconds) for suite in found]
-    return [replace(suite, solvers=_choose_solvers(suite, named)) for suite in found] if named else found
+    if named:
+        return [replace(suite, solvers=_choose_solvers(suite, named)) for suite in found]
+    return found
 
 
 def _load_named_solver(word: str) -> str:
@@ -123,7 +125,10 @@ def describe_absent(found: Sequence[Suite], data: Path) -> list[str]:
     for suite in found:
         missing = [name for name in suite.files if not (data / name).exists()]
         if missing:
-            which = "none of its files is" if len(missing) == len(suite.files) else "these of its files are not"
+            if len(missing) == len(suite.files):
+                which = "none of its files is"
+            else:
+                which = "these of its files are not"
             said.append(f"{suite.name}: {which} in {data.resolve()}: {', '.join(missing)}")
     return said
 
@@ -133,12 +138,16 @@ def describe_dropped(found: Sequence[Suite], taken: Iterable[tuple[str, str, str
 
     taken: Suite, task and solver of what is measured.
     """
-    said, pairs = [], list(taken)
+    said = []
+    pairs = list(taken)
     for name in dict.fromkeys(_load_named_solver(word) for word in words):
         for suite in found:
             count = sum(pair[0] == suite.name and pair[2] == name for pair in pairs)
             if count < len(suite.tasks):  # a suite without tasks lacks its files, which is said elsewhere
-                share = "all" if not count else f"{len(suite.tasks) - count} of {len(suite.tasks)}"
+                if not count:
+                    share = "all"
+                else:
+                    share = f"{len(suite.tasks) - count} of {len(suite.tasks)}"
                 said.append(f"left out, {name} on {share} tasks of {suite.name}: {_explain_skipped(name, suite)}")
     return said
 

@@ -40,8 +40,10 @@ def _measure_living() -> float:
         with suppress(OSError):  # it has just ended
             fields = path.read_text().rpartition(")")[2].split()  # before that is its name
             pid = int(path.parent.name)
-            parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
-    family, new = set[int](), {os.getpid()}
+            parents[pid] = int(fields[1])
+            ticks[pid] = sum(map(int, fields[11:15]))
+    family = set[int]()
+    new = {os.getpid()}
     while new:
         new = {pid for pid, parent in parents.items() if parent in new}
         family |= new

@@ -77,7 +77,8 @@ def _format_title(row: Sequence[object]) -> str:
 
 def _format_pair(of: Mapping[str, Cell], name: str, unit: Unit) -> tuple[str, str, str]:
     """Default, one thread, and their ratio."""
-    every, one = of.get(f"{name}{ALL}"), of.get(name)
+    every = of.get(f"{name}{ALL}")
+    one = of.get(name)
     return (
         _format_cell(of, name, unit),
         ABSENT if one is None else one.format_text(unit),

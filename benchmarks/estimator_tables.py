@@ -44,7 +44,9 @@ def _find_default_run(of: Runs, solver: str) -> Line:
 
 
 def _build_fit_cells(of: Runs) -> list[str]:
-    ours, theirs, exact = _find_default_run(of, OURS), _find_default_run(of, THEIRS), of.get((THEIRS, EXACT), {})
+    ours = _find_default_run(of, OURS)
+    theirs = _find_default_run(of, THEIRS)
+    exact = of.get((THEIRS, EXACT), {})
     each = [
         *_format_fit(ours),
         *_format_fit(theirs),
@@ -70,7 +72,10 @@ def _build_prediction_cells(of: Runs) -> list[str]:
             _format_milliseconds(theirs, name),
             _format_run_ratio(theirs, ours, name),
         ]
-    off = _format_percentage if any(get_fact(run, "classes") for run in of.values()) else _format_difference
+    if any(get_fact(run, "classes") for run in of.values()):
+        off = _format_percentage
+    else:
+        off = _format_difference
     return [*cells, _format_score(ours), _format_score(theirs), *(off(run) for run in (ours, theirs))]
 
 
@@ -80,7 +85,9 @@ def _format_milliseconds(run: Line, name: str) -> str:
 
 def _format_run_ratio(one: Line, other: Line, name: str) -> str:
     first, second = get_number(one, name), get_number(other, name)
-    return ABSENT if first is None or not second else f"{format_ratio(first / second)} ×"
+    if first is None or not second:
+        return ABSENT
+    return f"{format_ratio(first / second)} ×"
 
 
 def _format_score(run: Line) -> str:

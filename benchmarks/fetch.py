@@ -158,7 +158,10 @@ def to_libsvm_text(text: str, how: str) -> bytes:
             continue
         cells = line.replace(",", " ").split()
         label = cells.pop(0 if how.startswith("label first") else -1)
-        label = "-1" if how.endswith("0 is -1") and float(label) == 0.0 else LABELS.get(label, label)
+        if how.endswith("0 is -1") and float(label) == 0.0:
+            label = "-1"
+        else:
+            label = LABELS.get(label, label)
         label = f"{float(label):.9g}"
         entries = [f"{j}:{float(cell):.9g}" for j, cell in enumerate(cells, 1) if float(cell)]
         lines.append(" ".join([label, *entries]))
@@ -174,7 +177,9 @@ def describe_state(path: Path, origin: FileOrigin) -> str:
         found = lzma.decompress(raw) if path.suffix == ".xz" else raw
     except lzma.LZMAError:  # damaged
         return "another"
-    return "there" if hashlib.sha256(found).hexdigest() == origin.sha256 else "another"
+    if hashlib.sha256(found).hexdigest() == origin.sha256:
+        return "there"
+    return "another"
 
 
 def fetch_file(path: Path, origin: FileOrigin) -> str:
@@ -208,7 +213,8 @@ def main(options: argparse.Namespace) -> int:
         raise UnknownOptionError(f"no suite reads {unknown[0]!r}; {describe_nearest(unknown[0], list(ORIGINS))}")
     missing = 0
     for name in options.names or ORIGINS:
-        origin, path = ORIGINS[name], options.data / name
+        origin = ORIGINS[name]
+        path = options.data / name
         said = describe_state(path, origin)
         if said == "absent" and not options.list:
             by_hand = origin.how.startswith("by hand")

@@ -46,7 +46,10 @@ def read_lines(paths: Iterable[Path]) -> list[Line]:
     """Read all lines of some files, plain or packed by xz; a line that an interrupt truncated is left out."""
     found = []
     for path in paths:
-        content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.decompress(path.read_bytes())
+        else:
+            content = path.read_bytes()
         for text in content.decode("utf-8").splitlines():
             with contextlib.suppress(json.JSONDecodeError):
                 found.append(json.loads(text))
@@ -74,7 +77,9 @@ def read_machines(paths: Iterable[Path]) -> list[Line]:
 
 def read_done_pairs(path: Path) -> set[tuple[str, str, str]]:
     """Read the pairs that need no further measurement."""
-    return {get_pair_key(line) for line in read_lines([path]) if line["kind"] == "done"} if path.exists() else set()
+    if path.exists():
+        return {get_pair_key(line) for line in read_lines([path]) if line["kind"] == "done"}
+    return set()
 
 
 def join_records(paths: Sequence[Path], to: Path, suites: Iterable[str] = ()) -> int:

@@ -76,25 +76,35 @@ class Plan:
 
 def measure(plan: Plan, send: Send) -> None:
     """Climb the ladder, and send a line after each run."""
-    entrant = find_entrant(plan.solver, plan.task) if plan.origin is None else register_solver(plan.origin)
+    if plan.origin is None:
+        entrant = find_entrant(plan.solver, plan.task)
+    else:
+        entrant = register_solver(plan.origin)
     _warm_up(plan, entrant)
     machine = plan.task.build_machine(*plan.task.source.load())
     send("facts", machine.measure_size())
     judge = choose_judge(machine)
-    strict = (
-        ClaimProver(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MAX_ROWS else None
-    )
+    if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MAX_ROWS:
+        strict = ClaimProver(judge.problem)
+    else:
+        strict = None
     data = entrant.prepare(machine if plan.origin is None else _copy_samples(machine))
-    best, stale, spent = float("inf"), 0, 0.0
+    best = float("inf")
+    stale = 0
+    spent = 0.0
     for rung in plan.list_rungs(entrant):
         send("begin", _describe_rung(rung))
         answer, line = _time_runs(entrant, data, rung, plan.clock)
         spent += line["wall"] * line["repeats"]
         send("solved", {})
         point = entrant.point(data, answer)
-        proven = strict.bound_gap(point) if strict is not None and isinstance(point, Point) else {}
+        if strict is not None and isinstance(point, Point):
+            proven = strict.bound_gap(point)
+        else:
+            proven = {}
         verdict = {**judge.score(point), **proven}
-        gap, limited = verdict["gap"], line["wall"] >= plan.seconds
+        gap = verdict["gap"]
+        limited = line["wall"] >= plan.seconds
         send("line", {**_describe_rung(rung), **line, **verdict, "outcome": "limit" if limited else "ran"})
         stale = 0 if gap < best / 2 else stale + 1
         best = min(best, gap)
@@ -110,7 +120,9 @@ def _copy_samples(machine: BenchmarkMachine) -> BenchmarkMachine:
 
 
 def _describe_rung(rung: Rung) -> dict[str, Any]:
-    return {"tol": rung.tol} if rung.max_iter is None else {"max_iter": rung.max_iter}
+    if rung.max_iter is None:
+        return {"tol": rung.tol}
+    return {"max_iter": rung.max_iter}
 
 
 def _warm_up(plan: Plan, entrant: Entrant) -> None:
@@ -134,9 +146,11 @@ def _time_runs(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[A
     processors: list[float] = []
     before = _reset_peak_memory()
     while True:
-        processor, start = ProcessorClock(), time.perf_counter()
+        processor = ProcessorClock()
+        start = time.perf_counter()
         answer, said = entrant.run(data, rung)
-        whole, cpu = time.perf_counter() - start, processor.seconds
+        whole = time.perf_counter() - start
+        cpu = processor.seconds
         walls.append(whole if said.seconds is None or entrant.origin is not None else said.seconds)
         processors.append(cpu * walls[-1] / whole)
         if sum(walls) > REPEAT_SECONDS or len(walls) == MAX_REPEATS:

@@ -86,7 +86,8 @@ def main() -> None:
     tracemalloc.start()
     start = time.perf_counter()
     qp = qpsvm.CSVM(X, y).qp("dual")
-    seconds, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    seconds = time.perf_counter() - start
+    peak = tracemalloc.get_traced_memory()[1]
     print(f"linear dual, n = {qp.n}, d = 50: {1e3 * seconds:.0f} ms, {peak / 1e6:.0f} MB beyond X")
     imports = [measure_import_seconds("numpy, scipy.sparse, scipy.linalg"), measure_import_seconds("qpsvm")]
     print(f"import qpsvm: {imports[1] - imports[0]:.2f} s beyond NumPy and SciPy ({imports[0]:.2f} s)")

@@ -78,7 +78,10 @@ class UserTable:
         if self.standardise:
             X = scale_table(_to_dense(X), "standardised")
         elif hasattr(X, "toarray"):
-            X = _to_dense(X) if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1] else narrow_indices(X)
+            if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
+                X = _to_dense(X)
+            else:
+                X = narrow_indices(X)
         return X, self._convert_target(table)
 
     def _convert_target(self, table: EncodedTable) -> Any:
@@ -124,7 +127,12 @@ def build_user_suite(
     """
     tasks = []
     for path, variant in product(paths, variants):
-        wanted = "labels" if variant in OF_CLASSES else "numbers" if variant in OF_NUMBERS else "none"
+        if variant in OF_CLASSES:
+            wanted = "labels"
+        elif variant in OF_NUMBERS:
+            wanted = "numbers"
+        else:
+            wanted = "none"
         source = UserTable(path, target_kind=wanted, **table)
         X, _ = source.load()
         size = {"data": path.name, "n": X.shape[0], "d": X.shape[1]}
@@ -146,7 +154,12 @@ def _iter_machines(
     if intercept != "free" and variant == "c":
         variant = "hinge"
     chosen = intercept if variant in WITH_INTERCEPT else "free"
-    share = nu if nu is not None else NOVEL_NU if variant in OF_NOTHING else TUBE_NU
+    if nu is not None:
+        share = nu
+    elif variant in OF_NOTHING:
+        share = NOVEL_NU
+    else:
+        share = TUBE_NU
     for kernel, C in product(kernels, penalties[:1] if variant in WITHOUT_C else penalties):
         yield variant, kernel, C, chosen, share
 

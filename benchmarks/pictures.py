@@ -83,7 +83,10 @@ class Look:
     def __init__(self, solver: str) -> None:
         ours = solver == OURS
         name = solver.removeprefix(f"{OURS}:")
-        self.colour, self.marker = (BLACK, "o") if ours else LOOKS.get(name) or self._choose_look(name)
+        if ours:
+            self.colour, self.marker = BLACK, "o"
+        else:
+            self.colour, self.marker = LOOKS.get(name) or self._choose_look(name)
         self.dashes = "-" if ours else _choose_dashes(solver)
         self.fill = "white" if name != solver else self.colour
         self.width, self.order = (2.4, 5) if ours else (1.4, 3)
@@ -105,7 +108,9 @@ def _choose_dashes(solver: str) -> Any:
         return BACKEND_DASHES
     if solver in BARE:
         return BARE_DASHES
-    return LIBRARY_DASHES if solver in (*SCIKIT_LEARN, *PACKAGES, *PEERS) else QP_DASHES
+    if solver in (*SCIKIT_LEARN, *PACKAGES, *PEERS):
+        return LIBRARY_DASHES
+    return QP_DASHES
 
 
 def _make_panels(count: int, height: float = 4.2, width: float = 4.2, sharey: bool = True) -> tuple[Figure, list[Any]]:

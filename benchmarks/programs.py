@@ -60,7 +60,9 @@ def read_program(path: Path) -> qpsvm.QP:
     """A QP: .mat as in qpsolvers/maros_meszaros_qpbenchmark, .npz of `QP.save`, or what `read_model` takes."""
     if path.suffix == ".npz":
         return qpsvm.QP.load(path)
-    return load_matlab(path) if path.suffix == ".mat" else qpsvm.read_model(path)
+    if path.suffix == ".mat":
+        return load_matlab(path)
+    return qpsvm.read_model(path)
 
 
 def load_matlab(path: Path) -> qpsvm.QP:
@@ -69,9 +71,15 @@ def load_matlab(path: Path) -> qpsvm.QP:
 
     data = loadmat(path)
     q, low, high = (data[name].ravel().astype(np.float64) for name in "qlu")
-    n, M = len(q), sp.csr_array(data["A"].astype(np.float64))
-    low, high = np.where(low < -INFINITE, -np.inf, low), np.where(high > INFINITE, np.inf, high)
-    M, low, high, lb, ub = M[:-n], low[:-n], high[:-n], low[-n:], high[-n:]
+    n = len(q)
+    M = sp.csr_array(data["A"].astype(np.float64))
+    low = np.where(low < -INFINITE, -np.inf, low)
+    high = np.where(high > INFINITE, np.inf, high)
+    ub = high[-n:]
+    lb = low[-n:]
+    high = high[:-n]
+    low = low[:-n]
+    M = M[:-n]
     equal = low == high
     above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
     parts: dict[str, Any] = {}
@@ -90,7 +98,8 @@ def count_rows(qp: qpsvm.QP) -> int:
 
 def judge_solver(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
     """Solve and judge; sent as soon as it is known."""
-    facts, began = (qp.title, qp.n, count_rows(qp), name), time.perf_counter()
+    facts = qp.title, qp.n, count_rows(qp), name
+    began = time.perf_counter()
     nothing = (math.inf, math.inf, -math.inf, math.inf)
     try:
         with np.errstate(all="ignore"):
@@ -161,7 +170,10 @@ def format_tables(found: Sequence[ProgramVerdict]) -> str:
         kept = sum(each.own <= KEPT for each in claims)
         rough = sum(KEPT < each.own <= ROUGHLY for each in claims)
         open_ = sum(math.isinf(each.own) for each in claims)
-        median = f"{1e3 * statistics.median(each.seconds for each in claims):.1f}" if claims else ""
+        if claims:
+            median = f"{1e3 * statistics.median(each.seconds for each in claims):.1f}"
+        else:
+            median = ""
         counts = (len(ours), len(claims), kept, rough, len(claims) - kept - rough - open_, open_)
         cells = (name, *counts, sum(each.gap <= KEPT for each in ours), median)
         text.append(f"| {' | '.join(map(str, cells))} |")
@@ -170,7 +182,10 @@ def format_tables(found: Sequence[ProgramVerdict]) -> str:
     for problem in dict.fromkeys(each.problem for each in found):
         here = [each for each in found if each.problem == problem]
         low, high = max(each.low for each in here), min(each.high for each in here)
-        gap = (high - low) / max(1.0, abs(high), abs(low)) if math.isfinite(high - low) else math.inf
+        if math.isfinite(high - low):
+            gap = (high - low) / max(1.0, abs(high), abs(low))
+        else:
+            gap = math.inf
         wrong = [f"{each.solver} {each.own:.0e}" for each in here if each.claimed and ROUGHLY < each.own < math.inf]
         facts = (
             problem,

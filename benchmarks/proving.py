@@ -80,8 +80,14 @@ class ClaimProver:
 
     def _bound_primal_point(self, point: Point) -> tuple[float, float]:
         result, below, reached = self._reference
-        model = replace(result.model, b=point.b, w=point.w) if point.w is not None else result.model
-        coef = result.coef if point.coefficients is None else np.asarray(point.coefficients, dtype=float)
+        if point.w is not None:
+            model = replace(result.model, b=point.b, w=point.w)
+        else:
+            model = result.model
+        if point.coefficients is None:
+            coef = result.coef
+        else:
+            coef = np.asarray(point.coefficients, dtype=float)
         proof = replace(result, model=model, b=point.b, coef=coef).verify()
         if "bounds" not in proof.record:
             return math.inf, 0.0
@@ -92,7 +98,9 @@ class ClaimProver:
 def _compute_proven_share(difference: float, *values: float) -> float:
     """A proven difference as a share of the largest of some values, as (CERT.3) has it; a digit less than proven."""
     size = max(map(abs, values))
-    return max(difference, 0.0) / size * (1.0 - 1e-12) if 0.0 < size < math.inf else 0.0
+    if 0.0 < size < math.inf:
+        return max(difference, 0.0) / size * (1.0 - 1e-12)
+    return 0.0
 
 
 def classify_claim(line: Mapping[str, Any]) -> str | None:

@@ -215,7 +215,8 @@ def fill_tables(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ())
     FileFormatError
         A table does not end before the next begins. Nothing is written then.
     """
-    lines, names = [*machines, *runs], []
+    lines = [*machines, *runs]
+    names = []
 
     def fill_mark(mark: re.Match[str]) -> str:
         names.append(_check_mark(mark, path))

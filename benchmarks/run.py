@@ -61,7 +61,8 @@ def run_pairs(todo: Sequence[Pair], path: Path, start_method: str | None = None)
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = lines.describe_machine()
     lines.append(path, machine)
-    usual, free = _build_context(start_method), mp.get_context(start_method or "spawn")
+    usual = _build_context(start_method)
+    free = mp.get_context(start_method or "spawn")
     tqdm.monitor_interval = 0
     with tqdm(todo, unit="run", smoothing=0.05, dynamic_ncols=True) as bar:
         for pair in bar:
@@ -121,7 +122,10 @@ class _Session:
         """Wait until the process says that it is done, breaks down, or takes too long."""
         running = False
         while True:
-            seconds = GRACE * self.pair.plan.seconds + GRACE_SECONDS if running else UNTIMED_SECONDS
+            if running:
+                seconds = GRACE * self.pair.plan.seconds + GRACE_SECONDS
+            else:
+                seconds = UNTIMED_SECONDS
             if not here.poll(seconds):
                 self._record({"outcome": "limit", "seconds": self.pair.plan.seconds})
                 return "limit"

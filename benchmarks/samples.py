@@ -97,7 +97,8 @@ class RandomClass:
 
     def load(self) -> Samples:
         rng = np.random.default_rng(self.seed)
-        n, k = self.per_feature * self.features, self.features
+        n = self.per_feature * self.features
+        k = self.features
         y = np.repeat([-1.0, 1.0], [(n + 1) // 2, n // 2])
         drawn = rng.standard_normal
         X = sp.random_array((n, k), density=self.density, random_state=rng, format="csr", data_sampler=drawn)
@@ -131,7 +132,8 @@ class LibsvmFile:
 
     def load(self) -> Samples:
         table = read_table(self.path)
-        X, labels = table.X, np.asarray(table.y, dtype=float)
+        X = table.X
+        labels = np.asarray(table.y, dtype=float)
         if self.scaling != "raw" or X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
             X = scale_table(X.toarray(), self.scaling)
         else:

@@ -70,7 +70,8 @@ class Judge:
 def compute_primal_value(machine: BenchmarkMachine, point: Point) -> float:
     """½‖f‖² (+ ½b² for a penalised intercept) + the loss of f(x_i) + b, f linear or by coefficients."""
     if point.w is not None:
-        values, squares = machine.X @ point.w, float(point.w @ point.w)
+        values = machine.X @ point.w
+        squares = float(point.w @ point.w)
     else:
         assert point.coefficients is not None
         values = qpsvm.RBF(machine.gamma)(machine.X, machine.X) @ point.coefficients
@@ -120,7 +121,8 @@ class GridJudge:
     def _exact_errors(self) -> FloatArray:
         """Share of the rows that certified machines predict wrongly when they are held out (k,), one by one."""
         X, y, grid = self.machine.X, self.machine.y, self.machine.grid
-        fold, wrong = grid.assign_folds(len(y)), np.zeros(len(grid.penalties))
+        fold = grid.assign_folds(len(y))
+        wrong = np.zeros(len(grid.penalties))
         for k, C in enumerate(grid.penalties):
             for j in range(grid.folds):
                 out = fold == j
@@ -149,7 +151,10 @@ class EstimatorJudge:
         _, y = take_held_out_rows(self.machine)
         off = fitted.predicted - self._exact_predictions
         numbers = self.machine.is_regression
-        missed = np.mean((fitted.predicted - y) ** 2) / np.var(y) if numbers else np.mean(fitted.predicted != y)
+        if numbers:
+            missed = np.mean((fitted.predicted - y) ** 2) / np.var(y)
+        else:
+            missed = np.mean(fitted.predicted != y)
         novelty = self.machine.task.variant == "one-class"  # there is nothing that would be right
         return {
             "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)), "machines": len(gaps),

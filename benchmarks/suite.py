@@ -58,7 +58,8 @@ class Suite:
 
         General solvers are asked once, with the free intercept: the penalised one beside it is there for LIBLINEAR.
         """
-        rows, twin = task.facts.get("n", 0), self.twins and task.intercept == "penalised"
+        rows = task.facts.get("n", 0)
+        twin = self.twins and task.intercept == "penalised"
         for name in self.solvers:
             if rows <= self.most_rows.get(name, rows) and not (twin and name in QP_SOLVERS):
                 yield name

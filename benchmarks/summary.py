@@ -86,7 +86,9 @@ def list_solvers(runs: Iterable[Line]) -> list[str]:
 def get_number(run: Line, name: str) -> float | None:
     """A finite number of a line, or None."""
     value = run.get(name)
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    return None
 
 
 def get_fact(run: Line, name: str) -> Any:
@@ -148,7 +150,8 @@ def trace_progress(runs: Iterable[Line]) -> dict[Pair, list[tuple[float, float]]
     found: dict[Pair, list[tuple[float, float]]] = {}
     for pair, lines in group_lines(runs, get_pair).items():
         points = [(get_number(line, "seconds"), get_number(line, "gap")) for line in lines]
-        best, steps = math.inf, []
+        best = math.inf
+        steps = []
         for seconds, gap in sorted((s, g) for s, g in points if s is not None and g is not None):
             best = min(best, gap)
             steps.append((seconds, best))
@@ -171,7 +174,9 @@ def compute_shifted_mean(seconds: Iterable[float], shift: float = SHIFT) -> floa
     the problems are smaller. Computed through logarithms; NaN of no times at all.
     """
     shifted = [math.log(second + shift) for second in seconds]
-    return math.exp(math.fsum(shifted) / len(shifted)) - shift if shifted else math.nan
+    if shifted:
+        return math.exp(math.fsum(shifted) / len(shifted)) - shift
+    return math.nan
 
 
 def find_failure_seconds(runs: Iterable[Line]) -> float:
@@ -208,7 +213,8 @@ def compare_solvers(runs: Sequence[Line], goal: float) -> list[Standing]:
 
     A task that was tried and not brought there counts with `find_failure_seconds`.
     """
-    found, price = find_times(runs, goal), find_failure_seconds(runs)
+    found = find_times(runs, goal)
+    price = find_failure_seconds(runs)
     solved = find_solved_tasks(runs, goal)
     by_solver: dict[str, dict[str, float]] = defaultdict(dict)
     for (task, solver), seconds in found.items():
@@ -218,10 +224,14 @@ def compare_solvers(runs: Sequence[Line], goal: float) -> list[Standing]:
 
 
 def _build_standing(solver: str, found: Mapping[Pair, float], by_solver: Mapping[str, Mapping[str, float]]) -> Standing:
-    own, ours = by_solver[solver], by_solver.get(OURS, {})
+    own = by_solver[solver]
+    ours = by_solver.get(OURS, {})
     common = sorted(set(own) & set(ours))
     mean = compute_shifted_mean(ours[task] for task in common)
-    ratio = compute_shifted_mean(own[task] for task in common) / mean if common and mean > 0 else math.nan
+    if common and mean > 0:
+        ratio = compute_shifted_mean(own[task] for task in common) / mean
+    else:
+        ratio = math.nan
     reached = sum(math.isfinite(found[task, solver]) for task in own)
     return Standing(solver, len(own), reached, compute_shifted_mean(own.values()), len(common), ratio)
 
@@ -275,16 +285,23 @@ def choose_common_solvers(runs: Sequence[Line]) -> list[str]:
     waiting = list_solvers(runs)
     if not waiting:
         return []
-    first = OURS if OURS in tried else max(waiting, key=lambda solver: len(tried[solver]))
-    chosen, tasks, best = [first], tried[first], [first]
+    if OURS in tried:
+        first = OURS
+    else:
+        first = max(waiting, key=lambda solver: len(tried[solver]))
+    chosen = [first]
+    tasks = tried[first]
+    best = [first]
     area = len(tasks)
     waiting.remove(first)
     while waiting:
         gentlest = max(waiting, key=lambda solver: len(tasks & tried[solver]))
         waiting.remove(gentlest)
-        chosen, tasks = [*chosen, gentlest], tasks & tried[gentlest]
+        chosen = [*chosen, gentlest]
+        tasks = tasks & tried[gentlest]
         if len(chosen) * len(tasks) >= area:
-            best, area = chosen, len(chosen) * len(tasks)
+            best = chosen
+            area = len(chosen) * len(tasks)
     return [solver for solver in list_solvers(runs) if solver in best]
 
 
@@ -304,7 +321,9 @@ class Profile:
 
     def share_within(self, solver: str, tau: float) -> float:
         """Share of the tasks that the solver finished within tau times the best time."""
-        return bisect_right(self.ratios[solver], tau) / self.tasks if self.tasks else math.nan
+        if self.tasks:
+            return bisect_right(self.ratios[solver], tau) / self.tasks
+        return math.nan
 
 
 def compute_profile(runs: Sequence[Line], goal: float, solvers: Sequence[str] | None = None) -> Profile:
@@ -314,7 +333,8 @@ def compute_profile(runs: Sequence[Line], goal: float, solvers: Sequence[str] | 
     best of them. A solver that did not reach the goal never does, and a task that none reached is one of the tasks.
     """
     drawn = list_solvers(runs) if solvers is None else list(solvers)
-    tasks, found = sorted(find_common_tasks(runs, drawn)), find_times(runs, goal)
+    tasks = sorted(find_common_tasks(runs, drawn))
+    found = find_times(runs, goal)
     best = {task: max(TICK, min(found[task, solver] for solver in drawn)) for task in tasks}
     ratios = {
         solver: sorted(max(TICK, found[task, solver]) / best[task] for task in tasks if found[task, solver] < math.inf)

@@ -94,7 +94,9 @@ def format_gap(value: float) -> str:
         return "no point"
     mantissa, _, power = f"{value:.3e}".partition("e")
     digit = math.ceil(float(mantissa))
-    return ("1e" if digit == 10 else f"{digit}e") + str(int(power) + (digit == 10)) if value else "0"
+    if value:
+        return ("1e" if digit == 10 else f"{digit}e") + str(int(power) + (digit == 10))
+    return "0"
 
 
 def format_share(part: int, whole: int) -> str:
@@ -121,7 +123,9 @@ class Unit:
 def choose_unit(seconds: Iterable[float]) -> Unit:
     """Milliseconds where the middle time is below a second."""
     finite = [second for second in seconds if math.isfinite(second)]
-    return Unit("ms", 1e3) if not finite or median(finite) < 1 else Unit("s", 1.0)
+    if not finite or median(finite) < 1:
+        return Unit("ms", 1e3)
+    return Unit("s", 1.0)
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[object]], texts: int = 1) -> str:
@@ -176,8 +180,13 @@ class Cell:
         """The time, or in brackets the gap; how many tasks reached the goal where not all did; bold if fastest."""
         if not self.reached or not math.isfinite(self.seconds):
             return f"[{format_gap(self.gap) if math.isfinite(self.gap) else self.outcome}]"
-        time = f"**{unit(self.seconds)}**" if self.seconds == fastest else unit(self.seconds)
-        return time if self.reached == self.tried else f"{time} ({self.reached}/{self.tried})"
+        if self.seconds == fastest:
+            time = f"**{unit(self.seconds)}**"
+        else:
+            time = unit(self.seconds)
+        if self.reached == self.tried:
+            return time
+        return f"{time} ({self.reached}/{self.tried})"
 
 
 Row = tuple[Any, ...]
@@ -256,7 +265,8 @@ def _summarise_suite(suite: str, runs: Sequence[Line]) -> str:
     ]
     header = [part for goal in by_goal for part in (f"to {format_gap(goal)}", f"mean, {unit.name}", "× qpsvm")]
     table = format_table(["solver", *header], rows)
-    count, price = len({run["task"] for run in runs}), find_failure_seconds(runs)
+    count = len({run["task"] for run in runs})
+    price = find_failure_seconds(runs)
     heading = f"**{suite}**: {count} task{'s' * (count != 1)}; a failure counts as {format_digits(price)} s"
     return f"{heading}{_describe_unsolved(runs)}\n\n{table}"
 
@@ -275,9 +285,10 @@ def _format_standing(one: Standing | None, unit: Unit) -> tuple[str, str, str]:
     count = f"{one.reached}/{one.tried}"
     if not one.reached:
         return count, ABSENT, ABSENT
-    compared = (
-        format_ratio(one.ratio) if one.common in (0, one.tried) else f"{format_ratio(one.ratio)} (of {one.common})"
-    )
+    if one.common in (0, one.tried):
+        compared = format_ratio(one.ratio)
+    else:
+        compared = f"{format_ratio(one.ratio)} (of {one.common})"
     return count, unit(one.mean), compared
 
 
@@ -313,7 +324,9 @@ def build_proven_table(lines: Iterable[Line]) -> str:
          _format_excess(worst[solver]) if counts["refuted"] else ABSENT]
         for solver, counts in found.items()
     ]  # fmt: skip
-    return format_table(["solver", "claims", "proven", "refuted", "open", "furthest, × tol"], rows) if rows else ""
+    if rows:
+        return format_table(["solver", "claims", "proven", "refuted", "open", "furthest, × tol"], rows)
+    return ""
 
 
 def _build_claims_row(solver: str, one: Claims, tolerances: Sequence[float]) -> list[object]:
@@ -336,7 +349,9 @@ def _build_claims_row(solver: str, one: Claims, tolerances: Sequence[float]) -> 
 
 def _format_excess(value: float) -> str:
     """A ratio that may span many orders."""
-    return format_gap(value) if 1e4 <= value < math.inf or value < 1e-2 else format_ratio(value)
+    if 1e4 <= value < math.inf or value < 1e-2:
+        return format_gap(value)
+    return format_ratio(value)
 
 
 def build_fastest_table(lines: Iterable[Line]) -> str:
@@ -374,7 +389,9 @@ def _build_loss_row(suite: str, race: Race, unit: Unit) -> list[str]:
 
 
 def _format_delay(slower: float) -> str:
-    return f"{format_ratio(slower)} ×" if math.isfinite(slower) else "not reached"
+    if math.isfinite(slower):
+        return f"{format_ratio(slower)} ×"
+    return "not reached"
 
 
 def build_variants_table(lines: Iterable[Line]) -> str:
@@ -386,7 +403,9 @@ def build_variants_solvers_table(lines: Iterable[Line]) -> str:
     """Tabulate the same problems with qpsvm and the public solvers."""
     runs = select_runs(lines, "variants")
     columns = [solver for solver in list_solvers(runs) if solver not in OWN_BACKENDS]
-    return _format_variants(_build_variant_cells(runs), columns) if set(columns) - {OURS} else ""
+    if set(columns) - {OURS}:
+        return _format_variants(_build_variant_cells(runs), columns)
+    return ""
 
 
 def build_osqp_table(lines: Iterable[Line]) -> str:
@@ -413,7 +432,9 @@ def _compare_with_ours(cells: Mapping[str, Cell], solver: str, unit: Unit) -> st
     ours = cells[OURS].seconds if OURS in cells else math.nan
     text = cell.format_text(unit, _find_fastest(cells))
     compared = cell.seconds / ours if solver != OURS and ours > 0 else math.nan
-    return f"{text}, {format_ratio(compared)} ×" if math.isfinite(compared) and compared > 0 else text
+    if math.isfinite(compared) and compared > 0:
+        return f"{text}, {format_ratio(compared)} ×"
+    return text
 
 
 def build_linear_table(lines: Iterable[Line]) -> str:
@@ -434,7 +455,8 @@ def build_kinds_table(lines: Iterable[Line]) -> str:
 def _build_data_table(runs: Sequence[Line], settings: Sequence[str]) -> str:
     """qpsvm's time to 1e-6 beside the fastest of each group of others: time to 1e-3 / to 1e-6, ratio."""
     facts = ("data", "n", "d", *settings)
-    coarse, fine = build_cells(runs, facts, GOALS[0]), build_cells(runs, facts, GOAL)
+    coarse = build_cells(runs, facts, GOALS[0])
+    fine = build_cells(runs, facts, GOAL)
     if not fine:
         return ""
     unit = choose_unit(cell.seconds for of in fine.values() for cell in of.values())
@@ -468,8 +490,14 @@ def _format_best(members: Sequence[str], coarse: Mapping[str, Cell], fine: Mappi
     name = f"{best}: " if len(members) > 1 else ""
     if not coarse[best].reached:
         return f"{name}{coarse[best].format_text(unit)}"
-    compared = fine[best].seconds / fine[OURS].seconds if OURS in fine and fine[OURS].seconds > 0 else math.nan
-    tail = f", {format_ratio(compared)} ×" if math.isfinite(compared) and compared > 0 else ""
+    if OURS in fine and fine[OURS].seconds > 0:
+        compared = fine[best].seconds / fine[OURS].seconds
+    else:
+        compared = math.nan
+    if math.isfinite(compared) and compared > 0:
+        tail = f", {format_ratio(compared)} ×"
+    else:
+        tail = ""
     return f"{name}{coarse[best].format_text(unit)} / {fine[best].format_text(unit, _find_fastest(fine))}{tail}"
 
 
@@ -482,7 +510,10 @@ def build_scaling_table(lines: Iterable[Line]) -> str:
 
 def _build_growth_row(growth: Growth) -> list[str]:
     name = name_size(growth.sweep)
-    tried = f"{name} = {min(growth.sizes):g} to {max(growth.sizes):g}" if growth.sizes else ABSENT
+    if growth.sizes:
+        tried = f"{name} = {min(growth.sizes):g} to {max(growth.sizes):g}"
+    else:
+        tried = ABSENT
     powers = []
     for values in (growth.seconds, growth.bytes):
         power, count = fit_exponent(growth.sizes, values)
@@ -561,7 +592,11 @@ def _collect_machine_facts(line: Line) -> dict[str, str]:
 
 def _format_dates(machines: Sequence[Line]) -> str:
     days = sorted({str(line["date"])[:10] for line in machines if line.get("date")})
-    return ABSENT if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    if not days:
+        return ABSENT
+    if len(days) == 1:
+        return days[0]
+    return f"{days[0]} to {days[-1]}"
 
 
 TABLES: dict[str, Callable[[Iterable[Line]], str]] = {

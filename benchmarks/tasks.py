@@ -84,7 +84,10 @@ class Task:
         columns = float(X.shape[1])
         if self.gamma == "1/d":
             return 1.0 / columns
-        variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+        if sp.issparse(X):
+            variance = X.multiply(X).mean() - X.mean() ** 2
+        else:
+            variance = X.var()
         return 1.0 / (columns * float(variance))
 
 

@@ -67,7 +67,9 @@ def area(path: Path) -> str:
     """The room that a file belongs to: its module, or the folder that it is in."""
     relative = path.relative_to(ROOT)
     depth = 2 if relative.parts[0] == "faces" and len(relative.parts) > 2 else 1
-    return ".".join(relative.parts[:depth]) if len(relative.parts) > 1 else relative.stem
+    if len(relative.parts) > 1:
+        return ".".join(relative.parts[:depth])
+    return relative.stem
 
 
 def module(path: Path) -> str:
@@ -159,7 +161,8 @@ def test_solvers_know_arrays_and_operators_only():
         for name, line in inner_imports(path):
             where = f"{path.relative_to(ROOT)}:{line} imports {name}"
             assert find_room(name) in BELOW_SOLVERS, where
-            family, other = path.parent.name, name.split(".")[2] if name.startswith("qpsvm.solvers.") else None
+            family = path.parent.name
+            other = name.split(".")[2] if name.startswith("qpsvm.solvers.") else None
             assert other not in FAMILIES - {family}, f"{where}, another family"
 
 
@@ -176,7 +179,8 @@ def test_derivations_are_listed_below_what_renders_them():
     for name, path in MODULES.items():
         if not name.startswith(folder):
             continue
-        here, inner = name.removeprefix(folder), {other for other, _ in inner_imports(path)}
+        here = name.removeprefix(folder)
+        inner = {other for other, _ in inner_imports(path)}
         if here in drawn | {"display"}:
             assert inner <= {f"{folder}display", f"{folder}latex", "qpsvm.base.errors", "qpsvm.base.arrays.types"}, path
         elif here not in ("step", "derived"):

@@ -61,7 +61,8 @@ def cases(*rows: Bad) -> Any:
 def check(case: Bad) -> qpsvm.QPSVMError:
     with pytest.raises(qpsvm.QPSVMError) as caught:
         case.do()
-    error, message = caught.value, str(caught.value)
+    error = caught.value
+    message = str(caught.value)
     assert isinstance(error, case.builtin), f"{type(error).__mro__} is no {case.builtin.__name__}"
     assert message.strip()
     assert "\n" not in message, "a message is one line"
@@ -217,7 +218,9 @@ def without_label(dtype: str) -> Any:
         short = {"Int64": numbers, "boolean": [True, False] * 5 + [True]}.get(kind, text)
         if library == "pandas":
             return module.Series([*short, None], dtype=kind)
-        return module.array([*short, None]) if library == "pyarrow" else module.Series([*short, None])
+        if library == "pyarrow":
+            return module.array([*short, None])
+        return module.Series([*short, None])
     made: dict[str, Callable[[], Any]] = {
         "None": lambda: [*text, None],
         "nan": lambda: [*text, NAN],
@@ -247,7 +250,8 @@ def test_a_missing_label_is_named_with_its_row(library: str, what: str) -> None:
     pytest.importorskip(library)
     for kind in LABELS[library]:
         if kind != "text" or hasattr(np.dtypes, "StringDType"):
-            y, wrong = without_label(f"{library} {kind}"), "infinite" if kind == "infinity" else "missing"
+            y = without_label(f"{library} {kind}")
+            wrong = "infinite" if kind == "infinity" else "missing"
             check(bad(kind, lambda y=y: WITH_LABELS[what](y), ValueError, f"the label of row 11 is {wrong}"))
 
 
@@ -685,7 +689,8 @@ def test_a_residual_without_a_point_is_an_error() -> None:
 
 
 def test_no_c_belongs_to_rho_zero() -> None:
-    samples, y = np.array([[0.0], [1.0], [0.0], [1.0]]), [0, 0, 1, 1]
+    samples = np.array([[0.0], [1.0], [0.0], [1.0]])
+    y = [0, 0, 1, 1]
     problem = NuSVM(samples, y, 1.0)
     result = qpsvm.solve(problem, check=False)
     assert "rho" in result.message

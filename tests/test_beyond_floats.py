@@ -71,7 +71,10 @@ def test_no_foreign_error_and_no_optimum_that_is_no_number(seed):
     scale = 10.0 ** rng.choice([0, 0, -300, -150, 80, 150, 300])
     C = 10.0 ** rng.choice([0, 50, 150, 300, -50, -150, -300])
     t = rng.integers(-4, 5, 5) * 10.0 ** rng.choice([0, 0, 100, -100])
-    weight = None if rng.random() < 0.5 else 10.0 ** rng.choice([0.0, 1.0, -300.0, 10.0, -100.0, 100.0], 5)
+    if rng.random() < 0.5:
+        weight = None
+    else:
+        weight = 10.0 ** rng.choice([0.0, 1.0, -300.0, 10.0, -100.0, 100.0], 5)
     kernel = [qpsvm.Linear(), qpsvm.RBF(1.0), qpsvm.Polynomial(2, 1.0, 1.0)][int(rng.integers(3))]
     outcome(lambda: make_machine(name, C, X * scale, t, kernel=kernel, sample_weight=weight))
 

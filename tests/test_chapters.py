@@ -95,9 +95,11 @@ def random_task(rng: np.random.Generator, machine: str) -> dict[str, Any]:
 
 def scene_task(state: dict[str, Any]) -> dict[str, Any]:
     """A scene of the live page."""
-    X, y = np.array(state["points"]), state.get("labels")
+    X = np.array(state["points"])
+    y = state.get("labels")
     if "svr" in state["machine"]:
-        X, y = X[:, :1], X[:, 1].tolist()
+        y = X[:, 1].tolist()
+        X = X[:, :1]
     kernel = state.get("kernel", {"name": "linear"})
     return {"machine": state["machine"], "X": X.tolist(), "y": y or [1] * len(X), "p": state.get("parameters", {}),
             "kernel": kernel}  # fmt: skip
@@ -105,7 +107,10 @@ def scene_task(state: dict[str, Any]) -> dict[str, Any]:
 
 def pose(task: dict[str, Any]) -> Any:
     """Build the library's problem."""
-    kernel = qpsvm.RBF(task["kernel"]["gamma"]) if task["kernel"]["name"] == "rbf" else "linear"
+    if task["kernel"]["name"] == "rbf":
+        kernel = qpsvm.RBF(task["kernel"]["gamma"])
+    else:
+        kernel = "linear"
     targets = [] if task["machine"] in ("one-class", "svdd") else [task["y"]]
     return MACHINES[task["machine"]](np.array(task["X"]), *targets, kernel=kernel, **task["p"])
 
@@ -113,7 +118,8 @@ def pose(task: dict[str, Any]) -> Any:
 def unique(problem: Any, alpha: Any, short: Any) -> bool:
     """Whether α is the only optimum: K is regular on the free rows, and no other row is on its margin."""
     svm = problem.svm
-    free, rows = (alpha > 0) & (alpha < svm.upper), np.arange(len(alpha)) % svm.n
+    free = (alpha > 0) & (alpha < svm.upper)
+    rows = np.arange(len(alpha)) % svm.n
     at = rows[free]
     K = np.asarray(problem.space.gram @ np.eye(svm.n))[np.ix_(at, at)]
     return len(at) > 0 and np.linalg.eigvalsh(K)[0] > 1e-6 and bool((np.abs(short[~free]) > 1e-6).all())
@@ -138,7 +144,8 @@ def check_tasks(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
     page.evaluate(f"() => {{ {script}\nwindow.chapters = {{ {names} }}; }}")
     asked, alphas = [], []
     for key, task, problem, result in zip(keys, tasks, problems, results, strict=True):
-        alpha, upper = problem._restrict_to_dual(result.alpha), problem.svm.upper
+        alpha = problem._restrict_to_dual(result.alpha)
+        upper = problem.svm.upper
         size = np.where(np.isfinite(upper), upper, np.abs(alpha).max() or 1.0)
         alpha = np.where(alpha < 1e-9 * size, 0.0, np.where(alpha > upper * (1 - 1e-9), upper, alpha))
         sent = [None if a == u else a for a, u in zip(alpha.tolist(), upper.tolist(), strict=True)]
@@ -169,7 +176,8 @@ def check_tasks(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
                     for (_, term), value in zip(javascript.split_summands(side), found, strict=True):
                         if "f(x)" in term.python() or "K(x, " in term.python():
                             continue  # at samples of the page's own
-                        mine, theirs = np.asarray(term.value(point), dtype=float), np.asarray(value, dtype=float)
+                        mine = np.asarray(term.value(point), dtype=float)
+                        theirs = np.asarray(value, dtype=float)
                         scale = 1.0 + float(np.abs(mine[np.isfinite(mine)]).max(initial=0.0))
                         np.testing.assert_allclose(
                             theirs, mine, rtol=0, atol=1e-9 * scale, err_msg=f"({step.tag}) {term.python()}: {where}"

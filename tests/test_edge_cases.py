@@ -163,7 +163,8 @@ KERNELS: dict[str, Callable[[Any], Any]] = {"linear": lambda X: Linear(), "rbf":
 @pytest.mark.slow
 @for_each("name, variant, kernel, way", cover_pairs(tuple(DATA), tuple(VARIANTS), tuple(KERNELS), WAYS))
 def test_nasty_data(name: str, variant: str, kernel: str, way: tuple[str, str]) -> None:
-    (X, y), (backend, form) = DATA[name], way
+    X, y = DATA[name]
+    backend, form = way
     task = Task(X, y, kernel=KERNELS[kernel](X), **VARIANTS[variant](y))
     uncentred = kernel == "linear" and variant in ("hinge, penalised", "hinge, none")  # an offset is part of the model
     solve(task, backend, form, backend in ACCURATE and not (uncentred and "1e" in name))
@@ -219,12 +220,16 @@ def test_hard_conditioning_is_solved_where_nothing_is_chosen(name: str) -> None:
 @for_each("name", ["as it is", "every row in both classes", "all zero", "bits", "1:2", "weights"])
 def test_b_interval_is_every_b_that_is_as_good(name: str) -> None:
     data = DATA | {"as it is": (X0, Y0), "bits": ((X0 > 0).astype(float), Y0)}
-    X, y = blobs(12, 2, 1.0, seed=8, share=1 / 3) if name in ("1:2", "weights") else data[name]
+    if name in ("1:2", "weights"):
+        X, y = blobs(12, 2, 1.0, seed=8, share=1 / 3)
+    else:
+        X, y = data[name]
     weight = np.linspace(1, 2, 12) if name == "weights" else None
     for C, kernel in itertools.product((1e-3, 1.0), KERNELS.values()):
         task = Task(X, y, C=C, kernel=kernel(X), weight=weight)
         result = solve(task)
-        u, upper = result.decision_function(X) - result.b, C * (np.ones(len(y)) if weight is None else weight)
+        u = result.decision_function(X) - result.b
+        upper = C * (np.ones(len(y)) if weight is None else weight)
         points = np.sort(y - u)  # the hinge loss is linear between these
         losses = np.array([upper @ np.maximum(1 - y * (u + b), 0) for b in points])
         best = points[losses <= losses.min() + 1e-9 * upper.sum()]
@@ -292,7 +297,8 @@ def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
 @for_each("share", [0.1, 0.3, 0.5, 0.8])
 def test_reduced_hulls_that_all_but_meet(share: float, backend: str, form: str) -> None:
     """With a wide kernel the optimum is 1e-9 of the size of K: what is tiny must not pass for solved."""
-    X, y = np.array([[0.0], [0.7], [-0.4], [-0.6], [1.0], [-0.5]]), np.array([1, -1, -1, 1, 1, -1])
+    X = np.array([[0.0], [0.7], [-0.4], [-0.6], [1.0], [-0.5]])
+    y = np.array([1, -1, -1, 1, 1, -1])
     task = Task(X, y, "nu", RBF(0.1), nu=share, weight=np.array([0.5, 0.5, 1, 1, 2, 2]))
     solve(task, backend, form, optimal=backend == "cvxopt")
 
@@ -305,8 +311,10 @@ def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
     weight = np.array([0.0, 1.0, 2.0] * 8)
     parameters: dict[str, Any] = {**VARIANTS[variant](Y0), "kernel": KERNELS[kernel](X0)}
     rows = np.repeat(np.arange(24), weight.astype(int))
-    weighted, repeated = Task(X0, Y0, weight=weight, **parameters), Task(X0[rows], Y0[rows], **parameters)
-    result, expected = solve(weighted, backend, form), solve(repeated)
+    weighted = Task(X0, Y0, weight=weight, **parameters)
+    repeated = Task(X0[rows], Y0[rows], **parameters)
+    result = solve(weighted, backend, form)
+    expected = solve(repeated)
     assert (result.alpha[weight == 0] == 0).all()
     assert not np.isin(result.support, np.flatnonzero(weight == 0)).any()
     if result.status == "optimal" and result.gap < 1e-9:
@@ -405,7 +413,9 @@ def test_storage_does_not_matter(name: str, kernel: Any) -> None:
 
 @for_each("dtype", ["f8", "f4"])
 def test_input_is_not_changed(dtype: str) -> None:
-    unsorted, weight, K = sparse_with_zeros(ROUND.astype(dtype)), np.linspace(1, 2, 24), ROUND @ ROUND.T
+    unsorted = sparse_with_zeros(ROUND.astype(dtype))
+    weight = np.linspace(1, 2, 24)
+    K = ROUND @ ROUND.T
     indices, data = unsorted.indices.copy(), unsorted.data.copy()
     copies = K.copy(), weight.copy(), Y0.copy()
     for kernel in (Linear(), RBF(0.3), Polynomial(2, 0.5)):
@@ -433,7 +443,8 @@ def test_a_kernel_may_return_lists_or_a_matrix_that_it_keeps() -> None:
 
 
 def test_a_precomputed_kernel_is_the_kernel() -> None:
-    kernel, new = RBF(0.3), np.random.default_rng(9).normal(size=(5, 3))
+    kernel = RBF(0.3)
+    new = np.random.default_rng(9).normal(size=(5, 3))
     weight = np.where(np.arange(24) % 7, 1.0, 0)
     expected = solve(Task(X0, Y0, kernel=kernel, weight=weight))
     K, to_new = kernel(X0, X0), kernel(new, X0)
@@ -449,7 +460,8 @@ def test_dense_and_sparse_samples_predict_the_same() -> None:
     for kernel, offset in itertools.product(KINDS_OF_KERNELS, (0.0, 1e6)):
         if offset and isinstance(kernel, Polynomial):
             continue
-        X, new = ROUND + offset, ROUND[::-1] + offset + 0.25
+        X = ROUND + offset
+        new = ROUND[::-1] + offset + 0.25
         for stored in (X, sp.csr_array(X)):
             result = qpsvm.solve(CSVM(stored, Y0, kernel=kernel), check=False)
             f = result.decision_function(new)
@@ -463,7 +475,8 @@ def test_a_result_is_independent_of_the_samples_after_it_is_made() -> None:
     for kernel in (Linear(), RBF(0.3)):
         X = X0.copy()
         result = qpsvm.solve(CSVM(X, Y0, kernel=kernel))
-        f, again = result.decision_function(X0), pickle.loads(pickle.dumps(result))
+        f = result.decision_function(X0)
+        again = pickle.loads(pickle.dumps(result))
         X[:] = 7.0
         np.testing.assert_array_equal(result.decision_function(X0), f)
         np.testing.assert_array_equal(again.decision_function(X0), f)
@@ -657,9 +670,11 @@ def check_meeting(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -
     if isinstance(kernel, Linear):
         dense = np.asarray(X.toarray() if sp.issparse(X) else X).astype(np.longdouble)
         centred = dense - dense.mean(axis=0)  # the sums are 1, so a common offset cancels
-        distance, size = np.linalg.norm((u - v) @ centred), np.sqrt((centred**2).sum(axis=1).max())
+        distance = np.linalg.norm((u - v) @ centred)
+        size = np.sqrt((centred**2).sum(axis=1).max())
     else:
-        K, delta = exact_gram(kernel, X), as_fractions(u - v)
+        K = exact_gram(kernel, X)
+        delta = as_fractions(u - v)
         distance = abs(float(dot(delta, [dot(row, delta) for row in K]))) ** 0.5
         size = max(abs(float(row[i])) for i, row in enumerate(K)) ** 0.5
     assert distance <= 1e-7 * size
@@ -696,8 +711,11 @@ def test_the_same_sample_in_both_classes_is_never_separated(backend: str, kernel
     rng = np.random.default_rng(0)
     for _ in range(8):
         n = int(rng.integers(3, 12))
-        X, y = rng.integers(-5, 6, size=(n, 2)).astype(float), rng.choice([-1, 1], n)
-        X[-1], y[0], y[-1] = X[0], 1, -1
+        X = rng.integers(-5, 6, size=(n, 2)).astype(float)
+        y = rng.choice([-1, 1], n)
+        X[-1] = X[0]
+        y[0] = 1
+        y[-1] = -1
         with pytest.raises(qpsvm.NotSeparableError) as caught:
             qpsvm.solve(HardMargin(X, y, kernel), backend)
         check_meeting(X, y, kernel, caught.value)
@@ -769,7 +787,8 @@ def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> 
     entry = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]) | st.integers(-4096, 4096).map(lambda k: k / 1024)
     X = np.array(draw(st.lists(st.lists(entry, min_size=d, max_size=d), min_size=n, max_size=n)))
     y = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n)))
-    y[0], y[-1] = 1, -1
+    y[0] = 1
+    y[-1] = -1
     X *= 10.0 ** draw(st.integers(-3, 3))
     power = draw(st.integers(-4, 4))
     size = float(((X - X.mean(axis=0)) ** 2).sum(axis=1).mean())
@@ -785,7 +804,10 @@ def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> 
     variant = draw(st.sampled_from(variants))
     nu_max = 2 * min(s[y > 0].sum(), s[y < 0].sum()) / s.sum()
     nu = nu_max * draw(st.sampled_from([1.0, 0.5, 0.1, 1e-3]))
-    intercept = draw(st.sampled_from(["free", "penalised", None])) if variant == "hinge" else "free"
+    if variant == "hinge":
+        intercept = draw(st.sampled_from(["free", "penalised", None]))
+    else:
+        intercept = "free"
     X = X if intercept == "free" else X - X.mean(axis=0)
     return Task(X, y, variant, kernel, C, nu, 1 / (C * s.sum()), intercept, weight)
 

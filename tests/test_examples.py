@@ -121,13 +121,19 @@ def test_every_attribute_of_a_record_is_described():
     docscrape = pytest.importorskip("numpydoc.docscrape")
     missing, told = {}, {}
     for kind in public_names().values():
-        text = docscrape.NumpyDocString(inspect.getdoc(kind)) if inspect.isclass(kind) else None
+        if inspect.isclass(kind):
+            text = docscrape.NumpyDocString(inspect.getdoc(kind))
+        else:
+            text = None
         if text is None or text["Parameters"] or not text["Attributes"] or issubclass(kind, enum.Enum):
             continue
         described = told[kind.__name__] = {
             part.strip() for entry in text["Attributes"] for part in entry.name.split(",")
         }
-        made_from = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+        if dataclasses.is_dataclass(kind):
+            made_from = {field.name for field in dataclasses.fields(kind)}
+        else:
+            made_from = set()
         made_from = made_from or set(inspect.signature(kind).parameters) - {"args", "kwargs"}
         missing[kind] = {part for part in made_from - described if not part.startswith("_")}
     for kind in missing:  # which may say that the rest is as of another record

@@ -66,7 +66,8 @@ def test_it_says_what_a_textbook_says(kind):
     machine = TextbookMachine(kind, SAMPLES, TARGET if "t" in kind and kind in REGRESSIONS else LABELS)
     problem = machine.problem
     result = qpsvm.solve(problem, tol=1e-4, polish=False, check=False)
-    verdict, point = judge(problem, result), result.verify().record["point"]
+    verdict = judge(problem, result)
+    point = result.verify().record["point"]
     P, _ = compute_textbook_objectives(machine, result, [point[k] for k in range(len(point.alpha))])
     unit = Fraction(machine.lam) if kind == "hinge" else Fraction(1)
     assert abs(verdict.primal - unit * P) <= Fraction(1, 10**12) * abs(verdict.primal)

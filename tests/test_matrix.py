@@ -21,7 +21,8 @@ HINGES = tuple(name for name in MACHINES if name.startswith(("hard", "csvm", "nu
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_case_is_optimal_by_the_textbook(case: Case) -> None:
-    result, cell = solve_case(case), case.cell
+    result = solve_case(case)
+    cell = case.cell
     assert result.status == "optimal", f"gap {result.gap:.2g}: {result.solver}"
     assert (result.backend, result.form) == (case.backend, case.form)
     point = cell.build_point(result)
@@ -36,7 +37,8 @@ def test_a_case_is_optimal_by_the_textbook(case: Case) -> None:
 
 def the_point_is_feasible(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """0 ≤ α ≤ C, the equalities of the dual, and w, b and coefficients that α stands for."""
-    alpha, total = result.alpha, float(result.alpha.sum())
+    alpha = result.alpha
+    total = float(result.alpha.sum())
     assert alpha.shape == point.upper.shape
     assert (alpha >= 0).all()
     assert (alpha <= point.upper * (1 + 4 * EPS)).all()
@@ -101,7 +103,8 @@ def kkt_conditions_hold(cell: Cell, result: qpsvm.SVMResult, point: Point) -> No
 def kinds_are_what_samples_do(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """Classes of samples, and the table of conditions."""
     alpha, upper = result.alpha, point.upper
-    slack, size = cell.samples.y * point.f - result.rho, float(np.abs(point.f).max())
+    slack = cell.samples.y * point.f - result.rho
+    size = float(np.abs(point.f).max())
 
     inside = (alpha > 1e-6 * alpha.max()) & (alpha < upper - 1e-6 * alpha.max())
     assert set(np.flatnonzero(inside)) <= set(result.on_margin)
@@ -146,9 +149,12 @@ def intervals_and_multipliers_agree(
     cell: Cell, result: qpsvm.SVMResult, expected: qpsvm.SVMResult, size: float
 ) -> None:
     """Every b that is as good, f, ρ, and α where it is unique."""
-    f_unit, y = cell.compute_unit("f"), cell.samples.y
-    f, f0 = result.yf * y / f_unit, expected.yf * y
-    ends, ends0 = np.array(result.b_interval) / f_unit, np.array(expected.b_interval)
+    f_unit = cell.compute_unit("f")
+    y = cell.samples.y
+    f = result.yf * y / f_unit
+    f0 = expected.yf * y
+    ends = np.array(result.b_interval) / f_unit
+    ends0 = np.array(expected.b_interval)
     if np.ptp(ends0) <= TOL * size:
         assert np.ptp(ends) <= 2 * TOL * size
         np.testing.assert_allclose(f, f0, atol=TOL * size)
@@ -171,7 +177,10 @@ def alpha_is_unique(cell: Cell, expected: qpsvm.SVMResult) -> bool:
     if cell.machine.nu:
         border = np.column_stack([y > 0, y < 0]).astype(float)
     else:
-        border = y[:, None] if cell.machine.intercept == "free" else np.zeros((len(y), 0))
+        if cell.machine.intercept == "free":
+            border = y[:, None]
+        else:
+            border = np.zeros((len(y), 0))
     E = border[free]
     k, m = E.shape
     if k == 0:

@@ -152,7 +152,10 @@ def test_samples_that_were_changed_in_place_are_noticed(kind: str, tmp_path: Pat
     problem = CSVM(given, Y, **options)
     result = qpsvm.solve(problem)
     assert qpsvm.solve(problem).status == result.status == "optimal"
-    last = int(np.flatnonzero(own != own[:1])[-1]) if own.ndim == 1 else 20
+    if own.ndim == 1:
+        last = int(np.flatnonzero(own != own[:1])[-1])
+    else:
+        last = 20
     own[[0, last]] = own[[last, 0]]  # no sum shows it
     with pytest.raises(DataError, match="changed in place"):
         qpsvm.solve(problem)
@@ -195,7 +198,12 @@ def test_a_change_during_the_solve_is_noticed_before_the_answer_is_judged() -> N
 
 def test_what_is_copied_may_be_changed() -> None:
     """Labels, weights, penalties and the numbers of constraints: small beside the samples."""
-    y, weight, C, points, rows, h = Y.copy(), WEIGHT.copy(), np.full(40, 2.0), X[:2].copy(), np.eye(2), np.ones(2)
+    y = Y.copy()
+    weight = WEIGHT.copy()
+    C = np.full(40, 2.0)
+    points = X[:2].copy()
+    rows = np.eye(2)
+    h = np.ones(2)
     values = qpsvm.ValueConstraints(points, rows, h)
     problem = CSVM(X, y, C=C, sample_weight=weight, constraints=values)
     first = qpsvm.solve(problem)

@@ -120,7 +120,12 @@ def table_of_backends(columns: dict[str, list[Any]]) -> list[str]:
     rows = []
     for backend in iter_backends():
         can = backend.abilities
-        origin = "ours" if can.package is None else can.package if can.package != backend.name else ""
+        if can.package is None:
+            origin = "ours"
+        elif can.package != backend.name:
+            origin = can.package
+        else:
+            origin = ""
         notes = "; ".join(filter(None, [origin + ", textbook" * can.is_educational, size_in_words(can)]))
         cells = [forms_in_words(can, kinds) for kinds in columns.values()]
         if set(cells) == {"–"}:  # for machines of several classes only
@@ -136,7 +141,9 @@ def size_in_words(can: Abilities) -> str:
     )
     if not kernel:
         return "linear"
-    return "" if linear == np.inf else f"{'linear ' if kernel > linear else ''}up to {linear:g} rows"
+    if linear == np.inf:
+        return ""
+    return f"{'linear ' if kernel > linear else ''}up to {linear:g} rows"
 
 
 def forms_in_words(can: Abilities, kinds: list[Any]) -> str:

@@ -39,4 +39,6 @@ class Solver(BaseSolver):  # type: ignore[misc]
 
     def get_result(self) -> Any:
         """β, (d,): by name since benchopt 1.5."""
-        return {"beta": self.beta} if hasattr(BaseSolver, "sampling_strategy") else self.beta
+        if hasattr(BaseSolver, "sampling_strategy"):
+            return {"beta": self.beta}
+        return self.beta

@@ -48,7 +48,9 @@ class Svm(qpbenchmark.TestSet):  # type: ignore[misc]
 
 def dense(part: Any) -> Any:
     """A part as an array that may be written to, which some solvers ask for."""
-    return None if part is None else np.array(part.toarray() if hasattr(part, "toarray") else part)
+    if part is None:
+        return None
+    return np.array(part.toarray() if hasattr(part, "toarray") else part)
 
 
 def machines() -> Iterator[tuple[str, Any]]:
@@ -59,7 +61,8 @@ def machines() -> Iterator[tuple[str, Any]]:
     raw, numbers = raw[:150], numbers[:150]
     wide, sick = datasets.load_breast_cancer(return_X_y=True)
     rows = np.arange(0, len(sick), 4)
-    wide, sick = wide[rows], np.where(sick[rows] > 0, 1.0, -1.0)
+    wide = wide[rows]
+    sick = np.where(sick[rows] > 0, 1.0, -1.0)
     for C in (1e-2, 1.0, 1e2, 1e4):
         yield f"IRIS-C{C:g}", qpsvm.CSVM(X, y, C)
         yield f"IRIS-RBF-C{C:g}", qpsvm.CSVM(X, y, C, qpsvm.RBF(0.5))

@@ -81,7 +81,9 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _is_readable(name: str, table: LargeTable) -> bool:
     """Whether an entrant reads such a table."""
-    return name in ("memory", "text", "spark") if table.kind == "text" else name != "text"
+    if table.kind == "text":
+        return name in ("memory", "text", "spark")
+    return name != "text"
 
 
 def _build_head(machine: lines.Line, table: LargeTable, name: str, options: argparse.Namespace) -> dict[str, Any]:

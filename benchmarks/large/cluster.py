@@ -83,7 +83,8 @@ def solve_on_cluster(table: LargeTable, C: float, tol: float) -> dict[str, Any]:
             start = time.perf_counter()
             result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=tol, check=False)
             seconds = time.perf_counter() - start
-        down, up = sum(client.run(get_written_bytes).values()), get_written_bytes()
+        down = sum(client.run(get_written_bytes).values())
+        up = get_written_bytes()
         facts = collect_facts(result)
     return {
         "seconds": seconds, "memory": peak.bytes, "graphs": len(graphs), "tasks": sum(graphs), "down": down, "up": up,
@@ -94,7 +95,8 @@ def solve_on_cluster(table: LargeTable, C: float, tol: float) -> dict[str, Any]:
 @contextmanager
 def count_graphs() -> Iterator[list[int]]:
     """The tasks of each graph that is computed."""
-    computed, found = DaskRows._compute, list[int]()
+    computed = DaskRows._compute
+    found = list[int]()
 
     def record_calls(self: DaskRows, calls: Sequence[Any]) -> list[Any]:
         found.append(len(calls))

@@ -105,11 +105,15 @@ class LargeTable:
         """X (k, d) and y (k,), a block after the other, from the seeds."""
         w = np.random.default_rng(0).standard_normal(self.d)
         for number, start in enumerate(range(0, self.n, BLOCK)):
-            rng, k = np.random.default_rng([1, number]), min(BLOCK, self.n - start)
+            rng = np.random.default_rng([1, number])
+            k = min(BLOCK, self.n - start)
             yield _draw_sparse(rng, k, w) if self.kind == "text" else self._draw_dense(rng, k, w)
 
     def _draw_dense(self, rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        X = rng.standard_normal((k, self.d)) if self.kind == "gauss" else rng.standard_t(FREEDOM, (k, self.d))
+        if self.kind == "gauss":
+            X = rng.standard_normal((k, self.d))
+        else:
+            X = rng.standard_t(FREEDOM, (k, self.d))
         y = _draw_labels(rng, X @ w)
         if self.kind == "heavy":
             X *= np.logspace(*UNITS, self.d)
@@ -130,7 +134,8 @@ class LargeTable:
         names = [f"x{j}" for j in range(self.d)]
         kind = pa.from_numpy_dtype(self.dtype)
         schema = pa.schema([*((name, kind) for name in names), ("y", pa.int8())])
-        X, y = np.load(self.rows_path, mmap_mode="r"), np.load(self.target_path)
+        X = np.load(self.rows_path, mmap_mode="r")
+        y = np.load(self.target_path)
         with pq.ParquetWriter(path, schema) as file:
             for start in range(0, self.n, BLOCK):
                 columns = np.ascontiguousarray(X[start : start + BLOCK].T)

@@ -132,7 +132,10 @@ def _measure_solve(opened: Callable[[], tuple[Any, Any]], C: float) -> dict[str,
         start = time.perf_counter()
         X, y = opened()
         opening = time.perf_counter() - start
-        passes = None if isinstance(X, np.ndarray) or not hasattr(X, "blocks") else count_passes(X)
+        if isinstance(X, np.ndarray) or not hasattr(X, "blocks"):
+            passes = None
+        else:
+            passes = count_passes(X)
         result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=TOL, check=False)
         seconds = time.perf_counter() - start
     return {
@@ -150,11 +153,9 @@ def collect_facts(result: Any) -> dict[str, Any]:
 
 
 def _describe_passes(passes: Passes | None) -> dict[str, Any]:
-    return (
-        {}
-        if passes is None
-        else {"passes": passes.full_reads, "gathers": passes.partial_reads, "gathered": passes.rows_read}
-    )
+    if passes is None:
+        return {}
+    return {"passes": passes.full_reads, "gathers": passes.partial_reads, "gathered": passes.rows_read}
 
 
 def warm_up() -> None:

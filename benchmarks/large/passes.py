@@ -30,7 +30,9 @@ class Passes:
 
 def count_passes(source: RowSource) -> Passes:
     """Count what a source is asked for from now on."""
-    found, blocks, locate_rows = Passes(), source.blocks, source.locate_rows
+    found = Passes()
+    blocks = source.blocks
+    locate_rows = source.locate_rows
 
     def counting_blocks() -> Iterator[Block]:
         found.full_reads += 1

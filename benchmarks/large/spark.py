@@ -113,15 +113,19 @@ def _build_objective(
             return kept[key]
         counted.append(1)
         w = point[:-1] * scale
-        b, losses, sums = float(point[-1] - mean @ w), {}, {}
+        b = float(point[-1] - mean @ w)
+        losses = {}
+        sums = {}
 
         def visit(block: slice, u: FloatArray) -> FloatArray:
             slack = 1.0 - y[block] * (u + b)
             beta = np.where(slack > 0.0, -y[block], 0.0)
-            losses[block.start], sums[block.start] = float(np.maximum(slack, 0.0).sum()), float(beta.sum())
+            losses[block.start] = float(np.maximum(slack, 0.0).sum())
+            sums[block.start] = float(beta.sum())
             return beta
 
-        pull, total = rows.scan(w, visit), sum(sums.values())
+        pull = rows.scan(w, visit)
+        total = sum(sums.values())
         gradient = np.append(scale * ((pull - total * mean) / rows.n + reg * w), total / rows.n)
         found = 0.5 * reg * float(w @ w) + sum(losses.values()) / rows.n, gradient
         kept.clear()

@@ -60,9 +60,9 @@ def build_growth_table(lines: Sequence[Line]) -> str:
             f"{_format_size(n)}: {format_digits(1000 * one)}" for n, one in zip(sizes, steps, strict=True)
         )
         rows.append([sweep, times, format_digits(step), format_digits(whole), points])
-    return (
-        format_table(["entrant", "ms an iteration", "exponent", "of the whole solve", "sizes"], rows, 2) if rows else ""
-    )
+    if rows:
+        return format_table(["entrant", "ms an iteration", "exponent", "of the whole solve", "sizes"], rows, 2)
+    return ""
 
 
 def build_traffic_table(lines: Sequence[Line]) -> str:
@@ -72,7 +72,9 @@ def build_traffic_table(lines: Sequence[Line]) -> str:
         for run in lines
         if run["suite"] == "large" and run["outcome"] == "ran" and "graphs" in run
     ]
-    return format_table(["table", "graphs", "tasks", "MB from the workers", "MB to them"], rows) if rows else ""
+    if rows:
+        return format_table(["table", "graphs", "tasks", "MB from the workers", "MB to them"], rows)
+    return ""
 
 
 TABLES: dict[str, Callable[[Sequence[Line]], str]] = {

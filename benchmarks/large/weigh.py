@@ -51,7 +51,8 @@ class PeakMemory:
 @contextlib.contextmanager
 def sample_memory(step: float = STEP) -> Iterator[PeakMemory]:
     """Sample the memory of this process and its children while the block runs."""
-    peak, over = PeakMemory(measure_memory(os.getpid())), threading.Event()
+    peak = PeakMemory(measure_memory(os.getpid()))
+    over = threading.Event()
 
     def watch_memory() -> None:
         while not over.is_set():

@@ -22,7 +22,9 @@ class SolverOrigin:
     class_name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.location}:{self.class_name}" if self.class_name else self.location
+        if self.class_name:
+            return f"{self.location}:{self.class_name}"
+        return self.location
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,10 @@ class EstimatorEntrant(Entrant):
     """
 
     def __init__(self, name: str, package: str, module: str, tolerances: tuple[float, ...]) -> None:
-        self.name, self.package, self.module, self.tolerances = name, package, module, tolerances
+        self.name = name
+        self.package = package
+        self.module = module
+        self.tolerances = tolerances
 
     def accepts(self, task: Task) -> bool:
         return task.estimator is not None and (self.name != "sklearnex" or task.estimator in OF_ONEDAL)

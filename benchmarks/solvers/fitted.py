@@ -42,7 +42,8 @@ def _mask_held_out(machine: BenchmarkMachine) -> NDArray[np.bool_]:
 
 def iter_machine_rows(part: BenchmarkMachine) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
     """Iterate over the machines: the rows of each, and their target, of two classes −1 and +1."""
-    y, everything = part.y, np.arange(len(part.y))
+    y = part.y
+    everything = np.arange(len(part.y))
     classes = np.unique(y)
     if part.is_regression or part.task.variant == "one-class":
         yield everything, y
@@ -67,7 +68,8 @@ def extract_points(part: BenchmarkMachine, estimator: Any) -> tuple[Point, ...]:
     if part.task.estimator in ("LinearSVC", "LinearSVR"):
         weights, intercepts = np.atleast_2d(estimator.coef_), np.ravel(estimator.intercept_)
         return tuple(Point(w=w, b=float(b)) for w, b in zip(weights, intercepts, strict=True))
-    support, coef = np.asarray(estimator.support_, dtype=np.int64), as_dense(estimator.dual_coef_)
+    support = np.asarray(estimator.support_, dtype=np.int64)
+    coef = as_dense(estimator.dual_coef_)
     if part.is_regression or part.task.variant == "one-class":
         return (compute_libsvm_alpha(part, support, coef.ravel()),)
     found = tuple(_iter_pair_points(part, support, coef))

@@ -54,7 +54,8 @@ class GridSolve(GridEntrant):
     tolerances = (1e-3, 1e-6)
 
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
-        grid, fold = data.grid, data.grid.assign_folds(len(data.y))
+        grid = data.grid
+        fold = data.grid.assign_folds(len(data.y))
         parts = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(grid.folds)]
         tol = rung.tol or 1e-6
         path = qpsvm.path(data.build_problem(), C=grid.penalties, tol=tol, check=False)
@@ -74,9 +75,11 @@ class GridSVC(GridEntrant):
     tolerances = (1e-3, 1e-6)
 
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
-        grid, fold = data.grid, data.grid.assign_folds(len(data.y))
+        grid = data.grid
+        fold = data.grid.assign_folds(len(data.y))
         held_out = np.zeros((len(data.y), len(grid.penalties)))
-        points, every = [], True
+        points = []
+        every = True
         for k, C in enumerate(grid.penalties):
             machine = self._fit_svc(data, np.ones(len(data.y), dtype=bool), C, rung)
             alpha = np.zeros(len(data.y))
@@ -117,7 +120,10 @@ class TorchKM(GridEntrant):
         coefficients, held_out = fitted.alpmat_path_.numpy(), fitted.pred_path_.numpy()
         points = tuple(Point(coefficients=row[1:], b=float(row[0])) for row in coefficients.T)
         every = bool(np.all(fitted.converged_))
-        words = "converged" if every else f"{int(np.sum(~fitted.converged_))} not converged"
+        if every:
+            words = "converged"
+        else:
+            words = f"{int(np.sum(~fitted.converged_))} not converged"
         return Curve(points, compute_errors(held_out, data.y)), Said(
             words, every, exhausted=not every, warned=said.warned
         )

@@ -81,7 +81,10 @@ class SVC(Entrant):
 
         task = data.task
         settings = {"kernel": task.kernel, "gamma": data.gamma, "tol": rung.tol}
-        machine = svm.NuSVC(nu=task.nu, **settings) if self.variant == "nu" else svm.SVC(C=task.C, **settings)
+        if self.variant == "nu":
+            machine = svm.NuSVC(nu=task.nu, **settings)
+        else:
+            machine = svm.SVC(C=task.C, **settings)
         machine.fit(data.X, data.y)
         solved = machine.fit_status_ == 0
         return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
@@ -120,7 +123,8 @@ class LinearSVC(Entrant):
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
-        task, shared = data.task, {"C": data.task.C, "tol": rung.tol, "max_iter": MAX_PASSES}
+        task = data.task
+        shared = {"C": data.task.C, "tol": rung.tol, "max_iter": MAX_PASSES}
         if self.name == "LinearSVR":
             machine = svm.LinearSVR(epsilon=task.epsilon, loss="epsilon_insensitive", **shared)
         else:
@@ -217,5 +221,6 @@ def _parse_output(printed: str) -> Said:
     """LIBSVM and LIBLINEAR say how they ended only on the screen."""
     limited = "max number of iterations" in printed
     found = re.findall(r"#iter = (\d+)", printed)
-    words, iterations = "iteration limit" if limited else "finished", int(found[-1]) if found else None
+    words = "iteration limit" if limited else "finished"
+    iterations = int(found[-1]) if found else None
     return Said(words, not limited, iterations, exhausted=limited, warned=limited)

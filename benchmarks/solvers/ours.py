@@ -37,7 +37,8 @@ class Solve(Entrant):
 
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         result = qpsvm.solve(data.build_problem(), self.backend, tol=rung.tol or 1e-6, check=False)
-        optimal, engine = result.status is Status.OPTIMAL, describe_engine(result.solver)
+        optimal = result.status is Status.OPTIMAL
+        engine = describe_engine(result.solver)
         return result, Said(str(result.status), optimal, result.iterations, engine=engine)
 
     def point(self, data: BenchmarkMachine, answer: Any) -> Point:
@@ -67,7 +68,8 @@ class BareBackend(Entrant):
         _, scaled = data
         tol = 1e-12 if rung.tol is None else rung.tol
         answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, max_iter=rung.max_iter)
-        optimal, engine = answer.reported is Status.OPTIMAL, describe_engine(answer.solver)
+        optimal = answer.reported is Status.OPTIMAL
+        engine = describe_engine(answer.solver)
         return answer, Said(answer.solver.status, optimal, answer.iterations, engine=engine)
 
     def point(self, data: Any, answer: Any) -> Point:
@@ -78,7 +80,9 @@ class BareBackend(Entrant):
 def describe_engine(solver: Solver) -> str:
     """The backend and, where it says it in brackets after its status, the engine: "kernel_newton (gram)"."""
     _, bracket, engine = solver.status.partition(" (")
-    return f"{solver.name}{bracket}{engine}" if solver.name == "kernel_newton" else solver.name
+    if solver.name == "kernel_newton":
+        return f"{solver.name}{bracket}{engine}"
+    return solver.name
 
 
 def _accepts(name: str, task: Task) -> bool:

@@ -102,7 +102,10 @@ def _find_class(module: ModuleType, origin: SolverOrigin) -> type[Entrant]:
     own: dict[str, type[Entrant]] = {name: kind for name, kind in vars(module).items() if _is_own(kind, module)}
     if not origin.class_name:
         if len(own) != 1:
-            which = f"has several, {', '.join(own)}: name one of them" if own else "has none"
+            if own:
+                which = f"has several, {', '.join(own)}: name one of them"
+            else:
+                which = "has none"
             raise UnknownOptionError(f"{origin.location} {which}; a subclass of benchmarks.solvers.Entrant is wanted")
         [only] = own.values()
         return only

@@ -64,11 +64,15 @@ class Sklearnex(Entrant):
 
         task = data.task
         settings = {"kernel": task.kernel, "gamma": data.gamma, "tol": rung.tol}
-        machine = svm.NuSVC(nu=task.nu, **settings) if self.variant == "nu" else svm.SVC(C=task.C, **settings)
+        if self.variant == "nu":
+            machine = svm.NuSVC(nu=task.nu, **settings)
+        else:
+            machine = svm.SVC(C=task.C, **settings)
         machine.set_params(n_jobs=None if self.every_thread else 1)
         with record_convergence() as said:
             machine.fit(data.X, data.y)
-        rounds, solved = int(np.ravel(machine.n_iter_)[0]), machine.fit_status_ == 0
+        rounds = int(np.ravel(machine.n_iter_)[0])
+        solved = machine.fit_status_ == 0
         words = "fitted" if solved else "not converged"
         return machine, Said(words, solved, rounds, exhausted=rounds >= ONEDAL_ROUNDS, warned=said.warned)
 
@@ -150,7 +154,10 @@ class SnapML(Entrant):
 
     def prepare(self, machine: BenchmarkMachine) -> Any:
         """It reads CSR of the old kind and dense rows."""
-        rows = to_small_csr(machine.X) if sp.issparse(machine.X) else np.ascontiguousarray(machine.X)
+        if sp.issparse(machine.X):
+            rows = to_small_csr(machine.X)
+        else:
+            rows = np.ascontiguousarray(machine.X)
         return machine, rows
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:

@@ -112,7 +112,10 @@ class QuadraticSolver(Entrant):
             warnings.simplefilter("ignore")
             found = qpsolvers.solve_problem(data.quadratic, self.name, **settings)
         parts = (found.build_time, found.solve_time)
-        timed = None if None in parts else float(sum(part for part in parts if part is not None))
+        if None in parts:
+            timed = None
+        else:
+            timed = float(sum(part for part in parts if part is not None))
         return found, Said(_find_status_text(found), bool(found.found), _find_iterations(found), timed)
 
     def point(self, data: QpsolversData, answer: Any) -> Point:
@@ -141,7 +144,10 @@ def _build_qpsolvers_problem(qp: QP, dense: bool) -> Any:
     def copy_vector(vector: Any) -> Any:
         return None if vector is None else np.array(vector)  # ours cannot be written to, and DAQP refuses those
 
-    P = sp.diags_array(qp.P.diagonal()) if isinstance(qp.P, Diagonal) else np.array(qp.P.dense())
+    if isinstance(qp.P, Diagonal):
+        P = sp.diags_array(qp.P.diagonal())
+    else:
+        P = np.array(qp.P.dense())
     sides = {"h": copy_vector(qp.h), "b": copy_vector(qp.b), "lb": copy_vector(qp.lb), "ub": copy_vector(qp.ub)}
     return qpsolvers.Problem(native(P), copy_vector(qp.q), G=native(qp.G), A=native(qp.A), **sides)
 

@@ -49,7 +49,8 @@ class LibsvmEstimator(Entrant):
         machine = getattr(svm, self.kind)(kernel=task.kernel, gamma=data.gamma, tol=rung.tol, **own[self.kind])
         with record_convergence() as said:
             machine.fit(data.X, data.y)
-        solved, rounds = machine.fit_status_ == 0, int(np.ravel(machine.n_iter_)[0])
+        solved = machine.fit_status_ == 0
+        rounds = int(np.ravel(machine.n_iter_)[0])
         return machine, Said("fitted" if solved else "not converged", solved, rounds, warned=said.warned)
 
     def point(self, data: BenchmarkMachine, answer: Any) -> Point:

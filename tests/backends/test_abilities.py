@@ -52,7 +52,8 @@ TRAITS = {
 @for_each("machine, kernel", itertools.product(MACHINES, KERNELS))
 def test_a_backend_takes_what_it_says_and_nothing_else(machine, kernel, name):
     """By compiling: `compile` looks at the QP's numbers, and knows nothing of what is said."""
-    backend, problem = get(name), MACHINES[machine](KERNELS[kernel])
+    backend = get(name)
+    problem = MACHINES[machine](KERNELS[kernel])
     for form in FORMS:
         said = backend.abilities.accepts(find_problem_traits(problem), len(problem._active_target), form)
         try:
@@ -129,7 +130,8 @@ def test_what_is_refused_of_a_qp_is_said_with_backends_that_take_it(name, asked)
 
 @for_each("name", REGISTRY)
 def test_abilities_are_complete(name):
-    backend, can = get(name), get(name).abilities
+    backend = get(name)
+    can = get(name).abilities
     assert backend.name == name
     assert can.forms
     assert (len(can.forms) < 2) == bool(can.missing_form_reason)

@@ -134,7 +134,10 @@ NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior
     (HardMargin(*FEW), [NEWTON, INTERIOR]), (HardMargin(*MANY_ROWS), [INTERIOR, NEWTON]),
 ])  # fmt: skip
 def test_linear_machines(problem, ours):
-    last = ["cvxpy"] if len(problem.y) > CVXOPT_DUAL_ROWS else ["cvxopt on the dual form", "cvxpy"]
+    if len(problem.y) > CVXOPT_DUAL_ROWS:
+        last = ["cvxpy"]
+    else:
+        last = ["cvxopt on the dual form", "cvxpy"]
     assert order(problem) == [*ours, *last]
 
 

@@ -106,7 +106,8 @@ def test_clarabel_status_map_is_total():
 
 def test_clarabel_data_are_its_own_arguments():
     """Ax + s = b: the row in the zero cone, then −α ≤ 0 and α ≤ C in the nonnegative one."""
-    clarabel, C = pytest.importorskip("clarabel"), 0.7
+    clarabel = pytest.importorskip("clarabel")
+    C = 0.7
     data = qpsvm.compile(csvm(C).qp("dual"), "clarabel").data
     assert data.keys() == ("P", "q", "A", "b", "cones")
     np.testing.assert_array_equal(data.A.toarray(), np.vstack([Y, -np.eye(N), np.eye(N)]))
@@ -449,7 +450,8 @@ def test_bounds_on_some_variables(backend, kind, operator):
     solution = qpsvm.compile(QP(P=operator(p), q=q, lb=lb, ub=ub), backend).solve(tol=1e-9)
     if kind == "fixed" and solution.x is None:
         return  # an interior point method needs an interior
-    low, high = (np.full(3, -np.inf) if lb is None else lb), (np.full(3, np.inf) if ub is None else ub)
+    low = np.full(3, -np.inf) if lb is None else lb
+    high = np.full(3, np.inf) if ub is None else ub
     x = np.clip(-q / p, low, high)
     np.testing.assert_allclose(solution.x, x, atol=1e-5)
     np.testing.assert_allclose(solution.z_box, -(p * x + q), atol=1e-5)

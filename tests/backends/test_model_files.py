@@ -166,7 +166,8 @@ def test_both_triangles_are_what_qmatrix_holds(tmp_path):
     ("NAME small", "NAME"),
 ])  # fmt: skip
 def test_what_is_allowed_is_read_as_the_same(tmp_path, old, new):
-    one, other = read(tmp_path, MODEL), read(tmp_path, MODEL.replace(old, new, 1))
+    one = read(tmp_path, MODEL)
+    other = read(tmp_path, MODEL.replace(old, new, 1))
     x = np.array([0.3, -0.7])
     assert one.objective(x) == other.objective(x)
     assert (one.h == other.h).all()
@@ -234,7 +235,8 @@ def test_why_highs_refuses_a_file_is_said(tmp_path, capfd, text, message):
 
 @for_each("ending, original", [(".mps", MODEL), (".mps", FIXED), (".lp", LINEAR)])
 def test_damaged_models_are_errors_of_ours_or_models(tmp_path, ending, original):
-    rng, loaded = np.random.default_rng(7), 0
+    rng = np.random.default_rng(7)
+    loaded = 0
     letters = list(" \n\t-+.0123456789exyNLGERHS*[]^/:\u00e9\0")
     for _ in range(120):
         text = list(original)

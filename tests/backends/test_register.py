@@ -312,7 +312,8 @@ def test_auto_goes_on_where_it_breaks(monkeypatch):
 
 
 def test_threads_register_beside_each_other():
-    problem, failed = MACHINES["nu"](), []
+    problem = MACHINES["nu"]()
+    failed = []
 
     def work(k: int) -> None:
         for _ in range(3):

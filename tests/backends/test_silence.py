@@ -74,7 +74,9 @@ def test_other_threads_print_on(capfd, descriptors):
 
 
 def test_threads_capture_beside_each_other(capfd):
-    streams, texts, started = (sys.stdout, sys.stderr), {}, threading.Barrier(8)
+    streams = sys.stdout, sys.stderr
+    texts = {}
+    started = threading.Barrier(8)
 
     def capture(number: int) -> None:
         started.wait(10)

@@ -43,7 +43,10 @@ def minimise(P, q, G, h, A=None, b=None):
 def primal_optimum(machine):
     """½‖β‖² + C Σ ξ_i, β with the weight of a column of ones if the intercept is penalised."""
     n = len(machine.y)
-    columns = machine.X if machine.task.intercept is None else np.column_stack([machine.X, np.ones(n)])
+    if machine.task.intercept is None:
+        columns = machine.X
+    else:
+        columns = np.column_stack([machine.X, np.ones(n)])
     m = columns.shape[1]
     P = np.diag(np.r_[np.ones(m), np.zeros(n)])
     q = np.r_[np.zeros(m), np.full(n, machine.task.C)]
@@ -53,8 +56,12 @@ def primal_optimum(machine):
 
 def dual_optimum(machine):
     """The C-SVM's dual, with its equation Σ y_i α_i = 0: a free intercept."""
-    n, y = len(machine.y), machine.y
-    K = machine.X @ machine.X.T if machine.task.kernel == "linear" else qpsvm.RBF(machine.gamma)(machine.X, machine.X)
+    n = len(machine.y)
+    y = machine.y
+    if machine.task.kernel == "linear":
+        K = machine.X @ machine.X.T
+    else:
+        K = qpsvm.RBF(machine.gamma)(machine.X, machine.X)
     box = np.r_[np.zeros(n), np.full(n, machine.task.C)]
     return -minimise(y[:, None] * K * y, -np.ones(n), np.r_[-np.eye(n), np.eye(n)], box, y, [0.0])["primal objective"]
 
@@ -74,7 +81,8 @@ def run_entrant(entrant, machine, tol):
 def test_rehline_solves_the_problem_of_liblinear_and_gives_its_multipliers(task):
     entrant = require_installed(ENTRANTS["rehline"])
     machine = task.build_machine(*task.source.load())
-    point, optimum = run_entrant(entrant, machine, 1e-9), primal_optimum(machine)
+    point = run_entrant(entrant, machine, 1e-9)
+    optimum = primal_optimum(machine)
     assert compute_primal_value(machine, point) == pytest.approx(optimum, rel=1e-7)
     assert choose_judge(machine).compute_gap(Point(point.alpha))[0] < 1e-6
 

@@ -30,7 +30,8 @@ ELSEWHERE = Path(__file__).resolve().parents[2] / "benchmarks" / "elsewhere"
 def matlab(folder: Path) -> Path:
     """Minimise x² + y² − 3x + 1 over x + y = 1, 2x − y ≤ 1, 0 ≤ x ≤ 5: at (2/3, 1/3)."""
     A = sp.csc_matrix([[1.0, 1.0], [2.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
-    low, high = np.array([1.0, -1e20, 0.0, -1e20]), np.array([1.0, 1.0, 5.0, 1e20])
+    low = np.array([1.0, -1e20, 0.0, -1e20])
+    high = np.array([1.0, 1.0, 5.0, 1e20])
     P = sp.csc_matrix([[2.0, 0.0], [0.0, 2.0]])
     path = folder / "SMALL.mat"
     savemat(path, {"P": P, "q": np.array([[-3.0], [0.0]]), "r": 1.0, "A": A, "l": low[:, None], "u": high[:, None]})

@@ -16,7 +16,8 @@ def test_a_point_is_between_its_bounds(machine):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
     problem = machine(X, X[:, 0] + 0.4 * rng.standard_normal(60) > 0)
-    judge, best = ClaimProver(problem), qpsvm.solve(problem, tol=1e-12, check=False)
+    judge = ClaimProver(problem)
+    best = qpsvm.solve(problem, tol=1e-12, check=False)
     for point in (Point(alpha=best.alpha), Point(w=best.w, b=best.b)):
         found = judge.bound_gap(point)
         assert found["refuted_gap"] <= found["proven_gap"] <= 1e-12

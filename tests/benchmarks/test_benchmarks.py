@@ -258,7 +258,12 @@ def test_suites_are_described_and_unique():
             names = [task.name for task in suite.tasks]
             assert len(set(names)) == len(names)
             for task in suite.tasks:
-                known = ESTIMATORS if task.estimator else ENTRANTS if task.grid is None else GRIDS
+                if task.estimator:
+                    known = ESTIMATORS
+                elif task.grid is None:
+                    known = ENTRANTS
+                else:
+                    known = GRIDS
                 assert set(suite.solvers) <= set(known)
             assert suite.about
     assert sum(len(suite.tasks) for suite in build_suites(Path("nowhere"), True).values()) < 45

@@ -49,7 +49,12 @@ def test_the_attributes_of_every_package_are_read_in_the_units_of_its_machines(t
         data = entrant.prepare(machine)
         answer, _ = entrant.run(data, Rung(tol=1e-6))
         verdict = judge.score(entrant.point(data, answer))
-        worst = 1e-6 if name == "qpsvm" else 1e-3 if task.estimator == "LinearSVR" else 1e-4
+        if name == "qpsvm":
+            worst = 1e-6
+        elif task.estimator == "LinearSVR":
+            worst = 1e-3
+        else:
+            worst = 1e-4
         assert verdict["gap"] <= worst, name
         assert verdict["machines"] == (3 if task.facts["data"] == "iris" else 1)
         assert verdict["off"] <= 0.05
@@ -64,7 +69,8 @@ def test_a_spoiled_estimator_is_seen():
     part, (X, y) = data = entrant.prepare(machine)
     assert len(part.y) + len(y) == 60
     answer, _ = entrant.run(data, Rung(tol=1e-6))
-    fitted, judge = entrant.point(data, answer), EstimatorJudge(machine)
+    fitted = entrant.point(data, answer)
+    judge = EstimatorJudge(machine)
     wrong = replace(fitted.points[1], alpha=np.zeros_like(fitted.points[1].alpha))
     verdict = judge.score(replace(fitted, points=(fitted.points[0], wrong, fitted.points[2])))
     assert verdict["gap"] > 0.5

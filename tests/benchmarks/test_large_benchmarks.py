@@ -63,7 +63,8 @@ def test_tables_of_one_seed_hold_the_same_rows_wherever_they_are(table):
 
 def test_spark_s_objective_is_ours(table):
     rows = qpsvm.open_rows(table.rows_path, target=str(table.target_path))
-    y, passes = np.asarray(rows.target, dtype=float), count_passes(rows)
+    y = np.asarray(rows.target, dtype=float)
+    passes = count_passes(rows)
     found = minimise_hinge(rows, y, tol=1e-12, most_iterations=2000)
     exact = qpsvm.solve(qpsvm.CSVM(rows, y))
     slack = np.maximum(0.0, 1.0 - y * (rows.margins(found.w) + found.b))

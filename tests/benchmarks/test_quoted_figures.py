@@ -39,7 +39,8 @@ def summary(suite: str) -> dict[str, dict[str, str]]:
     _, _, rest = text.partition(f"\n**{suite}**: ")
     lines = [line for line in rest.split("\n\n")[1].splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    heads, gap = [], ""
+    heads = []
+    gap = ""
     for head in rows[0]:
         gap = head if head.startswith("to ") else gap
         heads.append(head if head.startswith("to ") else f"{head} {gap}".strip())

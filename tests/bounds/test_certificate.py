@@ -19,10 +19,14 @@ from qpsvm.space.operators import LowRank
 
 
 def projection_by_bisection(a: np.ndarray, caps: np.ndarray, mass: float) -> np.ndarray:
-    low, high = (a - caps).min() - 1.0, a.max() + 1.0
+    low = (a - caps).min() - 1.0
+    high = a.max() + 1.0
     for _ in range(200):
         tau = (low + high) / 2
-        low, high = (tau, high) if np.clip(a - tau, 0, caps).sum() > mass else (low, tau)
+        if np.clip(a - tau, 0, caps).sum() > mass:
+            low, high = tau, high
+        else:
+            low, high = low, tau
     return np.clip(a - (low + high) / 2, 0, caps)
 
 
@@ -32,7 +36,10 @@ def test_capped_simplex_is_the_projection(seed):
     """Random, tied, and at the ends: compared with bisection on τ."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, 12))
-    a = rng.normal(size=m) if seed % 2 else rng.integers(-2, 3, m).astype(float)
+    if seed % 2:
+        a = rng.normal(size=m)
+    else:
+        a = rng.integers(-2, 3, m).astype(float)
     caps = rng.uniform(0, 1, m) if seed % 3 else np.ones(m)
     for share in (1e-9, 0.1, 0.5, 0.9, 1 - 1e-12, 1.0):
         mass = share * caps.sum()
@@ -135,10 +142,13 @@ def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
 def test_the_terms_of_the_gap_sum_to_it(seed):
     """(GAP.1): P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i, for any w, b and any feasible α."""
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(15, 3)), np.where(np.arange(15) % 2, 1.0, -1.0)
+    X = rng.normal(size=(15, 3))
+    y = np.where(np.arange(15) % 2, 1.0, -1.0)
     C = rng.uniform(0.5, 2, 15)
     alpha = balance_sides(rng.uniform(-1, 2, 15), y, C)
-    w, b, own = rng.normal(size=3), rng.normal(), X.T @ (alpha * y)
+    w = rng.normal(size=3)
+    b = rng.normal()
+    own = X.T @ (alpha * y)
     yf = y * (X @ w + b)
     terms = compute_gap_term(alpha, 1.0 - yf, C, np.zeros(15))
     loss = C @ np.maximum(1 - yf, 0)

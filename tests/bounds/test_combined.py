@@ -38,8 +38,10 @@ def test_values_and_coefficients_are_what_rational_numbers_say(kernel: qpsvm.Ker
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 2)) + (offset if kernel == qpsvm.Linear() else 0.0)
     problem = qpsvm.Ranking(X, rng.integers(0, 3, 6), kernel=kernel)
-    svm, m = problem.svm, len(problem.pairs)
-    alpha, w = rng.uniform(0, 1e6, m), rng.normal(size=2)
+    svm = problem.svm
+    m = len(problem.pairs)
+    alpha = rng.uniform(0, 1e6, m)
+    w = rng.normal(size=2)
     high, low, radii = combine_beta(svm, alpha)
     beta = [Fraction(0)] * 6
     for a, (i, j) in zip(alpha, problem.pairs, strict=True):
@@ -66,7 +68,8 @@ def test_values_and_coefficients_are_what_rational_numbers_say(kernel: qpsvm.Ker
 
 def test_rows_of_many_samples_have_an_evaluation_too() -> None:
     rng = np.random.default_rng(1)
-    X, w = rng.normal(size=(8, 3)) * 1e5, rng.normal(size=3)
+    X = rng.normal(size=(8, 3)) * 1e5
+    w = rng.normal(size=3)
     problem = qpsvm.Ranking(X, np.arange(8))
     A = sp.csr_array(np.where(rng.random((4, 8)) < 0.6, rng.normal(size=(4, 8)), 0.0))
     A = sp.csr_array(sp.vstack([A, sp.csr_array((1, 8))]))  # and a row of none

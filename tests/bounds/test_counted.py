@@ -52,7 +52,9 @@ KERNELS = [
 def test_epsilon_bounds_the_kernel_values_that_are_computed_with(scale):
     X = twins(scale)[0]
     space = FeatureSpace(RBF(1.0), X, "free", "raise")
-    epsilon, K, true = Accuracy(space).epsilon, space.gram.dense(), exact_gram(RBF(1.0), X)
+    epsilon = Accuracy(space).epsilon
+    K = space.gram.dense()
+    true = exact_gram(RBF(1.0), X)
     assert epsilon <= 1.0
     worst = max(abs(Fraction(float(K[i, j])) - true[i][j]) for i in range(len(X)) for j in range(len(X)))
     assert worst <= Fraction(epsilon)
@@ -63,7 +65,9 @@ def test_raised_exponents_are_within_epsilon(gamma):
     """Where all values but the diagonal are far below e⁻⁴⁰, and where some are just above."""
     X, y = samples(2.0)
     space = FeatureSpace(RBF(gamma), X, "free", "raise")
-    K, true, epsilon = space.gram.dense(), exact_gram(RBF(gamma), X), Accuracy(space).epsilon
+    K = space.gram.dense()
+    true = exact_gram(RBF(gamma), X)
+    epsilon = Accuracy(space).epsilon
     low = [(i, j) for i in range(len(X)) for j in range(len(X)) if true[i][j] < Fraction(1, 10**20)]
     assert low
     assert all(K[i, j] > 4e-18 for i, j in low)
@@ -77,7 +81,8 @@ def test_raised_exponents_are_within_epsilon(gamma):
 def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centred(monkeypatch):
     """Rows of one number each: the squares of 700 means are each lost beside 1, all one way."""
     monkeypatch.setattr(kernel_blocks, "NONZERO_COST", 1e9)  # stored densely all the same
-    ones, columns = np.repeat([1.0, -1.0], 5), 700
+    ones = np.repeat([1.0, -1.0], 5)
+    columns = 700
     rows = np.concatenate([np.arange(10), 20 + np.arange(columns)])
     X = sp.csr_array(
         (np.concatenate([ones, np.full(columns, 1e-5)]), (rows, np.append([0] * 10, np.arange(columns) + 1))),
@@ -97,8 +102,10 @@ def test_kernel_values_of_a_proof_are_within_their_radii(scale, form):
     """Near pairs that are far from all others; and the radii are much smaller than those known beforehand."""
     X, _ = twins(scale)
     X[::2] += 1e-3 * np.random.default_rng(5).standard_normal((6, 2))
-    rows, beta = np.arange(len(X)), np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
-    true, some = exact_gram(RBF(1.0), X), rows[::3]
+    rows = np.arange(len(X))
+    beta = np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
+    true = exact_gram(RBF(1.0), X)
+    some = rows[::3]
     values = build_space_of_samples(RBF(1.0), form(X)).evaluate_kernel(beta, some)
     for i, u, radius in zip(some, values.high, values.radius, strict=True):
         exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)

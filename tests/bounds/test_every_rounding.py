@@ -50,7 +50,8 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
-    found, true = bounds.bound_gap(point), judge_dual(problem.svm, problem.X, point)
+    found = bounds.bound_gap(point)
+    true = judge_dual(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
     assert found.size <= max(abs(true.primal), abs(true.dual))
 
@@ -58,7 +59,8 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
 @for_each("curvature", [0.0, 0.3])
 def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     """Rows with α at either bound, and slacks on both sides of 0 and of the knee, within the radius and beyond it."""
-    t, r = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01, np.full(16, 0.01)
+    t = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01
+    r = np.full(16, 0.01)
     t[8:] += 0.7 * curvature
     problem = StatedProblem(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
@@ -74,9 +76,11 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
 def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     """(BOUND.2), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
     rng = np.random.default_rng(seed)
-    m, (upper, curvature) = 40, LOSSES[kind]
+    m = 40
+    upper, curvature = LOSSES[kind]
     problem = StatedProblem(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature, None)
-    a, t = rng.uniform(0.0, min(upper, 2.0), m), rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
+    a = rng.uniform(0.0, min(upper, 2.0), m)
+    t = rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
     t = -np.abs(t) if kind == "hard" else t
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = as_fractions(np.full(m, curvature))
@@ -98,11 +102,14 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     """(COUNT.1), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
     rng = np.random.default_rng(seed or 0)
     if seed is None:  # the surplus of the one class can only be taken from it: the other is at its bound
-        X, y, a = 1e-3 * np.array([[1, 0], [-1, 0], [0, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, -1, -1]), None
+        X = 1e-3 * np.array([[1, 0], [-1, 0], [0, 0], [0, 1], [0, -1]])
+        y = np.array([1.0, 1, 1, -1, -1])
+        a = None
         off = np.array([1.5, 1.5, 1.3, 2.0, 2.0])
     else:
         n = int(rng.integers(2, 5))
-        X, y = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10]), np.resize([1.0, -1.0], n)
+        X = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10])
+        y = np.resize([1.0, -1.0], n)
     problem = StatedProblem(X, y, 1.0, 2.0, 0.0, "free")
     if seed is not None:
         a = make_feasible(problem.svm, rng.uniform(0, 1.5, n))
@@ -124,7 +131,8 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
 def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     """(REPAIR.9): the sums are the totals in rational numbers, and nothing is paid for them."""
     rng = np.random.default_rng(n)
-    X, y = rng.standard_normal((n, 2)), np.resize([1.0, -1.0], n)
+    X = rng.standard_normal((n, 2))
+    y = np.resize([1.0, -1.0], n)
     weight = rng.uniform(0.5, 2.0, n)
     problem = {
         "CSVM": lambda: qpsvm.CSVM(X, y, C=0.3), "weighted": lambda: qpsvm.CSVM(X, y, C=0.3, sample_weight=weight),
@@ -141,7 +149,8 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
             assert abs(surplus) <= abs(Fraction(part.low))
             continue
         assert surplus == 0
-    point, bounds = certify(problem.space, svm, a), GapBounder(problem._certifier.gap_refiner.accuracy, svm)
+    point = certify(problem.space, svm, a)
+    bounds = GapBounder(problem._certifier.gap_refiner.accuracy, svm)
     found = bounds.find_feasible(point)
     assert found is not None
     assert (found.alpha is point.alpha) == (kind != "NuSVR")
@@ -151,8 +160,10 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
 def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
     """GapBounder are rounded down and totals are two floats, so that a proof has nothing to repair."""
     rng = np.random.default_rng(5)
-    X, weight = rng.standard_normal((70, 3)), rng.uniform(0.5, 2.0, 70)
-    y, t = np.where(X[:, 0] + rng.standard_normal(70) > 0.0, 1, -1), X[:, 0] + 0.3 * rng.standard_normal(70)
+    X = rng.standard_normal((70, 3))
+    weight = rng.uniform(0.5, 2.0, 70)
+    y = np.where(X[:, 0] + rng.standard_normal(70) > 0.0, 1, -1)
+    t = X[:, 0] + 0.3 * rng.standard_normal(70)
     how = {"kernel": "rbf"}
     problem = {
         "weighted": lambda: qpsvm.CSVM(X, y, C=0.3, sample_weight=weight, **how),
@@ -179,7 +190,9 @@ def test_equalities_are_charged_for_their_radius() -> None:
     """(COUNT.5)"""
     problem = StatedProblem(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm, np.ones(4, dtype=bool))
-    a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
+    a = np.array([1.0, 2.0, 0.0, 3.0])
+    t = np.array([0.0, -1e-9, 0.0, 1e-9])
+    r = np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
     assert bounds.sum_terms_of_rows(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
     assert bounds.sum_terms_of_rows(point, np.arange(4), 9.0 * r, r) == np.inf
@@ -219,7 +232,9 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
     problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
     point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
-    w, level, U = as_fractions(point.w), Fraction(point.centred_b + 1.0), as_fractions(problem.svm.upper)
+    w = as_fractions(point.w)
+    level = Fraction(point.centred_b + 1.0)
+    U = as_fractions(problem.svm.upper)
     X = [as_fractions(x) for x in problem.X]
     centre = as_fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
@@ -234,17 +249,23 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
 def test_a_w_that_is_not_of_its_alpha_pays_for_it(kernel: Any) -> None:
     """(GAP.1) has ½‖w − w(α)‖²."""
     rng = np.random.default_rng(1)
-    X, y = rng.standard_normal((12, 2)), np.resize([1.0, -1.0], 12)
+    X = rng.standard_normal((12, 2))
+    y = np.resize([1.0, -1.0], 12)
     problem = qpsvm.CSVM(X, y, C=2.0, kernel=kernel)
     svm, space = problem.svm, problem.space
     alpha = qpsvm.solve(problem).alpha
-    own, K = svm.beta(alpha), svm.gram.dense()
+    own = svm.beta(alpha)
+    K = svm.gram.dense()
     if kernel == "linear":
         other = space.weights(own) + 0.3
-        f, square, apart = space.rows.margins(other), float(other @ other), 2 * 0.3**2
+        f = space.rows.margins(other)
+        square = float(other @ other)
+        apart = 2 * 0.3**2
     else:
         other = np.where(own, own + 0.2, 0.0)
-        f, square, apart = K @ other, float(other @ K @ other), float((other - own) @ K @ (other - own))
+        f = K @ other
+        square = float(other @ K @ other)
+        apart = float((other - own) @ K @ (other - own))
     point = certify(space, svm, alpha, other, np.inf)
     primal = 0.5 * square + 2.0 * np.maximum(1.0 - y * (f + point.centred_b), 0.0).sum()
     assert point.weight_distance == pytest.approx(np.sqrt(apart), rel=1e-6)
@@ -253,7 +274,9 @@ def test_a_w_that_is_not_of_its_alpha_pays_for_it(kernel: Any) -> None:
 
 def test_the_distance_of_a_point_that_is_stretched() -> None:
     """½‖(1 + g)w − w(α)‖², or what it is at most where w has coefficients of its own."""
-    w, own, growth = np.array([3.0, 4.0]), np.array([1.0, 5.0]), 0.5
+    w = np.array([3.0, 4.0])
+    own = np.array([1.0, 5.0])
+    growth = 0.5
     apart = float(np.linalg.norm(w - own))
     explicit = PrimalPoint(np.zeros(2), w, 12.5, w - own)
     assert PrimalPoint(np.zeros(2), w, 12.5).bound_half_distance(growth) == 0.5 * (growth * 5.0) ** 2
@@ -271,7 +294,8 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
     score = X @ [1.0, -1.0, 0.5]
-    points, sides = np.vstack([X[:3], X[:3]]), np.repeat([1.0, -1.0], 3)
+    points = np.vstack([X[:3], X[:3]])
+    sides = np.repeat([1.0, -1.0], 3)
     rows = qpsvm.ValueConstraints(points, np.diag(sides), rng.uniform(0.1, 0.6, 6) + 0.7 * sides)  # f is about 0.7
     problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
     alpha = make_feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
@@ -310,7 +334,8 @@ def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = draw_bands(seed)
     inner, b, room = held._interior_point
-    w, Z = as_fractions(inner.w), build_row_points(problem.space.rows.matrix(), problem.svm)
+    w = as_fractions(inner.w)
+    Z = build_row_points(problem.space.rows.matrix(), problem.svm)
     for k, row in enumerate(held.rows):
         sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, held.column))
         assert room[k] <= sign * dot(w, Z[row]) + column * Fraction(b) - Fraction(float(problem.svm.level[row]))

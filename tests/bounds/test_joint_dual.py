@@ -26,7 +26,10 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
         k = int(rng.integers(2, 6))
         n = int(rng.integers(k, 30))
         label = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
-        upper = 10.0 ** rng.uniform(-6, 6, n) if trial % 2 else np.full(n, 0.1)
+        if trial % 2:
+            upper = 10.0 ** rng.uniform(-6, 6, n)
+        else:
+            upper = np.full(n, 0.1)
         dual = AllInOneDual(label, k, upper, 1.0, shared, intercept)
         alpha = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-8, 8)
         if trial % 3 == 0:
@@ -50,7 +53,8 @@ def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
     label = np.array([0, 0, 0, 1, 1, 1])
     dual = AllInOneDual(label, 2, np.full(6, 0.3), 1.0, False, "free")
     alpha = np.zeros((6, 2))
-    alpha[:3, 1], alpha[3:, 0] = (0.3, 0.3, 0.1 + 1e-13), (0.3, 0.3, 0.1)
+    alpha[:3, 1] = 0.3, 0.3, 0.1 + 1e-13
+    alpha[3:, 0] = 0.3, 0.3, 0.1
     a = repair_classes(dual, alpha)
     assert np.allclose(a, alpha, atol=1e-12)
     assert (np.abs(a[[0, 1], 1] - 0.3) <= 1e-15).all()
@@ -58,7 +62,8 @@ def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
 
 def test_projection_onto_a_capped_simplex():
     rng = np.random.default_rng(3)
-    a, mass = rng.normal(size=(50, 4)), rng.uniform(0.1, 3.0, 50)
+    a = rng.normal(size=(50, 4))
+    mass = rng.uniform(0.1, 3.0, 50)
     x = project_on_simplex(a, mass)
     assert np.allclose(x.sum(axis=1), mass)
     theta = (a - x).max(axis=1, where=x > 0.0, initial=-np.inf)
@@ -68,14 +73,16 @@ def test_projection_onto_a_capped_simplex():
 def test_coupled_classes_are_what_they_say():
     rng = np.random.default_rng(4)
     n, k, d = 9, 3, 1
-    Z, label = rng.normal(size=(n, d)), rng.integers(0, k, n)
+    Z = rng.normal(size=(n, d))
+    label = rng.integers(0, k, n)
     sample, rival = np.nonzero(np.arange(k) != label[:, None])
     directions = np.eye(k)[label[sample]] - np.eye(k)[rival]
     whole = (Z @ Z.T)[np.ix_(sample, sample)] * (directions @ directions.T)
     for base in (LowRank(Z), Dense(Z @ Z.T)):
         P = couple_classes(base, sample, label[sample], rival, k)
         assert isinstance(P, LowRank) == isinstance(base, LowRank)
-        s, x = rng.uniform(0.5, 2.0, len(sample)), rng.normal(size=(len(sample), 2))
+        s = rng.uniform(0.5, 2.0, len(sample))
+        x = rng.normal(size=(len(sample), 2))
         scaled = P.congruence(s)
         assert np.allclose(P.dense(), whole)
         assert np.allclose(scaled.dense(), whole * s * s[:, None])
@@ -94,7 +101,8 @@ def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
         labels = np.arange(n) % k
         X = 1.5 * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
         problem = machine(X, labels, C=0.3)
-        dual, star = problem._all_in_one_dual, qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
+        dual = problem._all_in_one_dual
+        star = qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
         a = repair_classes(dual, star * (1.0 + 1e-6 * rng.normal(size=star.shape)))
         beta = dual.compute_beta(a)
         u = X @ (X.T @ beta)
@@ -109,11 +117,14 @@ def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
 
 def by_program(dual, u):
     """Intercepts that minimise the losses for ⟨w_c, φ(x_i)⟩ (n, k), by HiGHS: (k,)."""
-    k, (i, c) = dual.k, np.nonzero(~dual.own_class_mask)
+    k = dual.k
+    i, c = np.nonzero(~dual.own_class_mask)
     m = len(i)
-    slack, row = (i if dual.has_shared_slack else np.arange(m)), np.arange(m)
+    slack = i if dual.has_shared_slack else np.arange(m)
+    row = np.arange(m)
     cost = np.append(np.zeros(k), dual.upper if dual.has_shared_slack else dual.upper[i])
-    rows, columns = np.tile(row, 3), np.concatenate([dual.label[i], c, k + slack])
+    rows = np.tile(row, 3)
+    columns = np.concatenate([dual.label[i], c, k + slack])
     A = scipy.sparse.csr_array((np.repeat([-1.0, 1.0, -1.0], m), (rows, columns)), (m, len(cost)))
     bounds = [(None, None)] * k + [(0.0, None)] * (len(cost) - k)
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -132,7 +143,8 @@ def test_the_terms_of_a_block_are_bounded_whatever_its_rows_lack():
             np.floor(rng.dirichlet(np.ones(block), m // block).ravel() * U * rng.choice([0.0, 0.5, 1.0]) * 2**20)
             / 2**20
         )
-        t, r = rng.normal(size=m), 10.0 ** rng.uniform(-8, 0, m)
+        t = rng.normal(size=m)
+        r = 10.0 ** rng.uniform(-8, 0, m)
         rows = RowBounds((alpha, alpha), (U, U), (np.zeros(m), np.zeros(m)))
         found = bound_terms_above(rows, (t - r, t + r), block)
         assert (compute_block_terms(alpha, t, U, np.zeros(m), block) <= found).all()

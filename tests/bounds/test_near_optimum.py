@@ -19,10 +19,12 @@ from qpsvm.bounds.near_points import NearFunction
 def test_every_exact_optimum_is_within_the_bounds(seed):
     """Also those of points that are far from it."""
     task = draw_task(seed)
-    judge, best = ClaimJudge(task), ExactOptimum(task.stated, task.new)
+    judge = ClaimJudge(task)
+    best = ExactOptimum(task.stated, task.new)
     if not best.is_known:
         return
-    problem, rng = build_problem(task.stated), np.random.default_rng(seed)
+    problem = build_problem(task.stated)
+    rng = np.random.default_rng(seed)
     result = qpsvm.solve(problem, tol=1e-12, check=False)
     size = np.where(np.isfinite(result.upper), result.upper, result.alpha.max())
     size = np.resize(size, len(result.alpha))
@@ -68,13 +70,17 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
         kernel = "linear"
     problem = MACHINES[name](kernel=qpsvm.Polynomial(2, coef0=1.0) if kernel == "polynomial" else kernel)
     best = qpsvm.solve(problem, tol=1e-12, check=False)
-    f, rng = best.decision_function(NEW), np.random.default_rng(3)
+    f = best.decision_function(NEW)
+    rng = np.random.default_rng(3)
     low, high = best.decision_bounds(NEW)
     assert (low <= f).all()
     assert (f <= high).all()
     assert np.median(high - low) <= 1e-3 * np.abs(f).max()
     within = {"within": 0.05} if problem._target_kind in ("numbers", "ranks") else {}
-    near = np.sort(f, axis=1)[:, -1] - np.sort(f, axis=1)[:, -2] if f.ndim == 2 else np.abs(f)
+    if f.ndim == 2:
+        near = np.sort(f, axis=1)[:, -1] - np.sort(f, axis=1)[:, -2]
+    else:
+        near = np.abs(f)
     assert best.proven(NEW, **within)[near > 1e-9].mean() >= 0.95  # the program of some classes is symmetric in them
     own = np.asarray(best.alpha)
     for noise in (1e-2, 1e-4):
@@ -85,7 +91,8 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
 
 
 def test_bounds_of_a_kernel_matrix_hold():
-    problem, K = qpsvm.CSVM(X @ X.T, Y, kernel="precomputed"), NEW @ X.T
+    problem = qpsvm.CSVM(X @ X.T, Y, kernel="precomputed")
+    K = NEW @ X.T
     best = qpsvm.solve(problem, tol=1e-12, check=False)
     f = best.decision_function(K)
     for point in (best, problem.at(0.9 * best.alpha)):
@@ -125,7 +132,8 @@ def test_intercepts_that_share_samples_have_no_bounds():
 def test_f_at_a_point_where_it_cancels_is_between_its_bounds():
     """Rounding of f itself, of an optimum that is known exactly: a ball of radius 0."""
     rng = np.random.default_rng(0)
-    w, b = rng.normal(size=40), 0.3
+    w = rng.normal(size=40)
+    b = 0.3
     X = 1e6 * rng.normal(size=(200, 40))
     X -= np.outer(X @ w / (w @ w), w)
     model = qpsvm.solve(qpsvm.CSVM(np.vstack([w, -w]), [1, 0])).model

@@ -62,7 +62,10 @@ def drawn_dual(seed: int, kind: str, size: float = 1.0) -> tuple[SVMDual, Any, F
     X = rng.integers(-4, 5, (n, d)).astype(float)
     rows = np.tile(np.arange(n), 2) if kind.startswith("doubled") else None
     m = n if rows is None else 2 * n
-    sign = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0) if rows is None else np.repeat([1.0, -1.0], n)
+    if rows is None:
+        sign = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
+    else:
+        sign = np.repeat([1.0, -1.0], n)
     level = rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0], m)
     if seed % 3 == 0:
         level = repeat_value(float(rng.choice([0.0, 1.0])), m)
@@ -81,7 +84,13 @@ def drawn_dual(seed: int, kind: str, size: float = 1.0) -> tuple[SVMDual, Any, F
     }[kind]
     if kind == "penalised" and seed % 2:
         groups = (replace(groups[0], ridge=0.375),)
-    intercept: Any = "penalised" if kind == "penalised" else "free" if groups and groups[0] is free[0] else None
+    intercept: Any
+    if kind == "penalised":
+        intercept = "penalised"
+    elif groups and groups[0] is free[0]:
+        intercept = "free"
+    else:
+        intercept = None
     space = FeatureSpace(Linear(), X, intercept, "raise")
     return SVMDual(space.centred_gram, sign, level, upper, curvature, groups, rows), X, space
 
@@ -108,7 +117,8 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
     a = np.minimum(rng.choice([0.0, 0.25, 0.375, 9.0], svm.m), np.where(np.isfinite(svm.upper), svm.upper, 2.0))
     # any α is feasible for the totals that it has
     svm = replace(svm, groups=tuple(replace(g, total=float(g.column @ a)) if not g.ridge else g for g in svm.groups))
-    alpha, w = as_fractions(a), as_fractions(rng.integers(-6, 7, X.shape[1]) / 4)
+    alpha = as_fractions(a)
+    w = as_fractions(rng.integers(-6, 7, X.shape[1]) / 4)
     mu = {group.multiplier: Fraction(float(rng.integers(-9, 10))) / 7 for group in svm.groups}
     beta = [x * Fraction(float(s)) for x, s in zip(alpha, svm.sign, strict=True)]
     own = [dot(beta, column) for column in zip(*build_row_points(X, svm), strict=True)]
@@ -247,13 +257,17 @@ def draw_one_group(seed: int) -> tuple[SVMDual, DualPart, Any]:
     """Draw a dual with one group, whose column has any numbers and zeros, a ridge or none, a total, some hard rows."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 9))
-    column = rng.choice([-1.0, 1.0], m) if seed % 2 else rng.choice([-2.0, -0.5, 0.0, 1.0, 3.0], m)
+    if seed % 2:
+        column = rng.choice([-1.0, 1.0], m)
+    else:
+        column = rng.choice([-2.0, -0.5, 0.0, 1.0, 3.0], m)
     column[:2] = [1.0, -1.0]
     upper, curvature = draw_bounds(rng, m)
     if seed % 5 == 0:
         column[column == 3.0] = 4.0  # so that the ends are floats
         hard = (rng.random(m) < 0.4) & (column != 0.0)
-        upper, curvature = np.where(hard, np.inf, upper), np.where(hard, 0.0, curvature)
+        upper = np.where(hard, np.inf, upper)
+        curvature = np.where(hard, 0.0, curvature)
     ridge = float(rng.choice([0.0, 0.25, 1.0, 3.0]))
     weights = np.where(np.isfinite(upper), upper, 1.0) * np.abs(column)
     total = float(rng.choice([0.0, 0.5])) * float(min(weights[column > 0].sum(), weights[column < 0].sum()))
@@ -427,10 +441,16 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
     rng = np.random.default_rng(0)
     for upper in (*SIZES, math.inf):
         for bend in (0.0, *SIZES):
-            near = [bend * upper, 0.999 * bend * upper] if math.isfinite(upper) else [bend]
+            if math.isfinite(upper):
+                near = [bend * upper, 0.999 * bend * upper]
+            else:
+                near = [bend]
             for t in (0.0, *SIZES, *(-size for size in SIZES), *near):
                 share = float(rng.choice([0.0, 0.25, 1.0]))
-                alpha = share * upper if math.isfinite(upper) else share * (abs(t / bend) if bend else 1.0)
+                if math.isfinite(upper):
+                    alpha = share * upper
+                else:
+                    alpha = share * (abs(t / bend) if bend else 1.0)
                 if not (math.isfinite(t) and math.isfinite(alpha)):
                     continue
                 vectors = [np.array([value]) for value in (t, upper, bend, alpha)]
@@ -454,7 +474,9 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
 
 def test_a_term_is_not_lost_where_its_square_would_be() -> None:
     """(t − δα)² underflows, and (t − δα)²/(2δ) is an ordinary number."""
-    t, upper, bend = np.array([1e-170]), np.array([np.inf]), np.array([1e-200])
+    t = np.array([1e-170])
+    upper = np.array([np.inf])
+    bend = np.array([1e-200])
     assert losses.compute_gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141, rel=1e-12, abs=0.0)
 
 
@@ -499,7 +521,8 @@ def test_hard_rows_may_have_levels_of_their_own(backend: str) -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(30, 3))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=30) > 0, 1.0, -1.0)
-    level, curvature = rng.uniform(0.2, 2.0, 30), np.full(30, 0.05)
+    level = rng.uniform(0.2, 2.0, 30)
+    curvature = np.full(30, 0.05)
     soft = qpsvm.solve(StatedProblem(X, y, level, np.inf, curvature))
     hard = np.flatnonzero((soft.yf < 0.95 * level) & (soft.yf > 0.2 * level))[:3]
     curvature[hard] = 0.0

@@ -45,7 +45,8 @@ def numpy_path(monkeypatch, *case):
 
 @for_each("name", CASES)
 def test_the_path_is_that_of_numpy(name, monkeypatch):
-    found, known = qpsvm.exact_path(*CASES[name]), numpy_path(monkeypatch, *CASES[name])
+    found = qpsvm.exact_path(*CASES[name])
+    known = numpy_path(monkeypatch, *CASES[name])
     assert found.status == known.status == "optimal"
     low, high = CASES[name][2:]
     for value in np.geomspace(low, high, 23):
@@ -84,7 +85,8 @@ def test_pieces_are_judged_as_by_numpy(name, counted, monkeypatch):
 
 def points_of(name, pieces):
     found = qpsvm.exact_path(*CASES[name])._followed
-    own, part = piece_certifier.PieceCertifier(found.rows), found.parts[0]
+    own = piece_certifier.PieceCertifier(found.rows)
+    part = found.parts[0]
     whole = part.stretch
     few = replace(whole, s=whole.s[:pieces], kinds=whole.kinds[:pieces], offset=whole.offset[: pieces + 1],
                   mu=whole.mu[:pieces], dmu=whole.dmu[:pieces],
@@ -129,7 +131,8 @@ class Spy:
 
 @pytest.mark.parametrize("name", ["active_run", "piece_ends", "piece_sums"])
 def test_what_does_not_fit_is_refused(name, monkeypatch):
-    spy, function = Spy(), getattr(REAL, name)
+    spy = Spy()
+    function = getattr(REAL, name)
     with monkeypatch.context() as patch:
         patch.setattr(core, "compiled", spy)
         qpsvm.exact_path(*CASES["C"])

@@ -35,7 +35,8 @@ def setuptools() -> int:
 def test_a_compiler_that_fails_leaves_the_core_out_and_nothing_else(tmp_path):
     unwanted = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     for name in SOURCES:
-        source, target = ROOT / name, tmp_path / "source" / name
+        source = ROOT / name
+        target = tmp_path / "source" / name
         target.parent.mkdir(exist_ok=True)
         shutil.copytree(source, target, ignore=unwanted) if source.is_dir() else shutil.copy(source, target)
     command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]

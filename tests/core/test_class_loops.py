@@ -26,13 +26,12 @@ def test_a_step_is_that_of_the_formula(shared):
     rng = np.random.default_rng(3)
     for _ in range(200):
         k = int(rng.integers(2, 8))
-        f, C, K = (
-            rng.normal(size=(1, k)) * 10.0 ** rng.uniform(-2, 2),
-            10.0 ** rng.uniform(-2, 2),
-            rng.uniform(0.1, 3.0),
-        )
+        f = rng.normal(size=(1, k)) * 10.0 ** rng.uniform(-2, 2)
+        C = 10.0 ** rng.uniform(-2, 2)
+        K = rng.uniform(0.1, 3.0)
         label = rng.integers(0, k, 1)
-        alpha, before = np.zeros((1, k)), f.copy()
+        alpha = np.zeros((1, k))
+        before = f.copy()
         core.compiled.sweep_classes(
             np.array([[K + 0.5]]), f, label.astype(np.int64), np.array([C]), np.array([K]), alpha, 0.5, 1.0, shared, 1,
             0.0, None,

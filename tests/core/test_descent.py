@@ -49,7 +49,8 @@ def numbers(*values):
 
 
 def descend(X, y, loss, unit=1.0, free=False, c=0.0, passes=10**6, work=10**12, tol=1e-10, look=None, alpha=None):
-    alpha, w = np.zeros(len(y)) if alpha is None else alpha, np.full(X.shape[1], 7.0)
+    alpha = np.zeros(len(y)) if alpha is None else alpha
+    w = np.full(X.shape[1], 7.0)
     told = core.compiled.descend(
         *arrays(X), *numbers(y, loss.level, loss.low, loss.high, loss.tube, loss.curvature), alpha, w, unit, free, c,
         passes, work, tol, look,
@@ -161,7 +162,8 @@ def test_what_is_not_finite_ends_it(bad):
 
 def test_the_clock_and_the_key_end_it():
     X, y = table(3000, 40)
-    loss, asked = Loss(1e6), []
+    loss = Loss(1e6)
+    asked = []
     began = time.process_time()
     alpha, w, (_, passes, _, done, *_) = descend(
         X, y, loss, tol=1e-15, passes=10**9, look=lambda: asked.append(1) or len(asked) > 3
@@ -194,7 +196,9 @@ def bad_calls():
     good = [X, b"", b"", 0, y, one, one, one, one, one, row, w, 1.0, False, 0.0, 5, 100, 1e-6, None]
     sparse = [Z.data, Z.indices, Z.indptr, 4, *good[4:]]
     outside, backwards, far = Z.indices.copy(), Z.indptr.copy(), Z.indptr.copy()
-    outside[0], backwards[1], far[-1] = 3, -1, 100
+    outside[0] = 3
+    backwards[1] = -1
+    far[-1] = 100
     shifted = np.zeros(8 * 19, dtype=np.uint8)[1 : 1 + 8 * 18].view(np.uint8)
     yield from (
         (good, 0, X[:5].copy()), (good, 0, np.ones(19)), (good, 0, shifted), (good, 3, 4), (good, 4, np.ones(5)),
@@ -224,16 +228,20 @@ def test_what_cannot_be_written_is_refused():
 
 def test_a_wrong_beginning_costs_half_of_what_would_have_been_right():
     for rate in (1.0, 0.999, 0.9):
-        pace, spent, gap = DescentPace(1000.0, 1e-6), 0.0, 1.0
+        pace = DescentPace(1000.0, 1e-6)
+        spent = 0.0
+        gap = 1.0
         while spent < 1e6:
-            spent, gap = spent + 100.0, gap * rate
+            spent = spent + 100.0
+            gap = gap * rate
             if not pace.should_continue(100.0, gap):
                 break
         assert spent <= (500.0 if rate > 0.9 else 15_000.0)
 
 
 def test_what_gains_fast_enough_goes_on():
-    pace, gap = DescentPace(1000.0, 1e-6), 1.0
+    pace = DescentPace(1000.0, 1e-6)
+    gap = 1.0
     for _ in range(20):
         gap *= 0.2
         assert pace.should_continue(100.0, gap)

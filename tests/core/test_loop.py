@@ -41,11 +41,14 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def build_dual(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> KernelDual:
     """Build a machine's dual."""
-    n, zero = len(y), np.zeros(len(y))
+    n = len(y)
+    zero = np.zeros(len(y))
     weight = 0.5 + np.arange(n) % 3
     if kind in ("svc", "weighted", "linear term"):
         dual = KernelDual.from_hinges(y, C * (np.ones(n) if kind == "svc" else weight))
-        return dual if kind != "linear term" else KernelDual(dual.high, t, dual.low, fixed_sum=0.3 * C, total=0.0)
+        if kind != "linear term":
+            return dual
+        return KernelDual(dual.high, t, dual.low, fixed_sum=0.3 * C, total=0.0)
     if kind == "svr":
         return KernelDual(np.full(n, C), t, np.full(n, -C), np.full(n, 0.1))
     if kind == "lopsided svr":
@@ -65,7 +68,9 @@ def build_dual(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> Kerne
 def violation(problem: KernelDual, K: np.ndarray, beta: np.ndarray) -> float:
     """By how much the best pair of rows would improve: of one sum, or of the positive and the negative β apart."""
     g = problem.level - K.astype(float) @ beta
-    rises, falls, tube = beta < problem.high, beta > problem.low, np.broadcast_to(problem.tube, beta.shape)
+    rises = beta < problem.high
+    falls = beta > problem.low
+    tube = np.broadcast_to(problem.tube, beta.shape)
     if problem.mass is None:
         up = np.where(beta >= 0, g - tube, g + tube)[rises].max(initial=-np.inf)
         down = np.where(beta > 0, g - tube, g + tube)[falls].min(initial=np.inf)
@@ -196,7 +201,8 @@ def test_a_box_of_no_width_stays() -> None:
 def test_what_is_wrong_is_refused() -> None:
     """By size, kind, layout and box, before anything is touched."""
     K, _, _ = table(5)
-    fine, n = np.zeros(5), 5
+    fine = np.zeros(5)
+    n = 5
 
     def call(
         K: object = K, beta: object = fine, g: object = fine, low: object = fine - 1, high: object = fine + 1,
@@ -246,13 +252,17 @@ class Looked(Clock):
 
     def __init__(self, looks: int = 3) -> None:
         super().__init__()
-        self.looks, self.running, self.ends = looks, threading.Event(), threading.Event()
+        self.looks = looks
+        self.running = threading.Event()
+        self.ends = threading.Event()
 
     def find_stop_reason(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
         self.looks -= 1
         if self.looks <= 0:
             self.running.set()
-        return "time_limit" if self.ends.is_set() or self.looks < -1000 else super().find_stop_reason(coming)
+        if self.ends.is_set() or self.looks < -1000:
+            return "time_limit"
+        return super().find_stop_reason(coming)
 
     def press_key(self) -> Looked:
         """Have the key pressed by another thread, once the loop runs."""
@@ -324,7 +334,10 @@ def test_rows_that_are_evaluated_are_those_of_the_matrix(
     """Whatever room there is to keep them."""
     n, d = size
     X = samples(n, d, n)
-    K = kernel(X, X) if d else np.full((n, n), float(isinstance(kernel, RBF) or getattr(kernel, "coef0", 0.0) == 1.0))
+    if d:
+        K = kernel(X, X)
+    else:
+        K = np.full((n, n), float(isinstance(kernel, RBF) or getattr(kernel, "coef0", 0.0) == 1.0))
     largest = max(float(np.abs(K).max()), 1.0)
     _, y, t = table(n)
     problem = build_dual(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
@@ -343,13 +356,16 @@ def test_a_diagonal_and_one_more_row_are_those_of_the_matrix(
     size: tuple[int, int], has_diagonal: bool, corner: float | None
 ) -> None:
     n, d = size
-    X, kernel = samples(n, d, n), RBF(0.01)
+    X = samples(n, d, n)
+    kernel = RBF(0.01)
     added = np.linspace(0.1, 3.0, n) if has_diagonal else None
     K = (kernel(X, X) if d else np.ones((n, n))) + (0.0 if added is None else np.diag(added))
     _, _, t = table(n)
     high = np.full(n, 2.0)
     if corner is not None:
-        K, t, high = np.pad(K, (0, 1)), np.append(t, 0.0), np.append(high, 3.0 * n)
+        K = np.pad(K, (0, 1))
+        t = np.append(t, 0.0)
+        high = np.append(high, 3.0 * n)
         K[-1, -1] = corner
     problem = KernelDual(high, t, -high)
     data = KernelSamples(kernel, X, 20_000, added, corner)
@@ -365,7 +381,8 @@ def test_a_diagonal_and_one_more_row_are_those_of_the_matrix(
 @at_every_level
 @for_each("bad", [np.nan, np.inf, 1e30])
 def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
-    X, (_, y, t) = samples(70, 3), table(70)
+    X = samples(70, 3)
+    _, y, t = table(70)
     X[5, 1] = bad
     with np.errstate(invalid="ignore", over="ignore"):
         found = run_working_set_loop(build_dual("svc", y, t), KernelSamples(RBF(0.1), X), TOL, max_iter=5000)
@@ -373,7 +390,8 @@ def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
 
 
 def test_samples_of_another_size_are_refused() -> None:
-    fine, A = np.zeros(5), np.zeros((5, 2), dtype=np.float32)
+    fine = np.zeros(5)
+    A = np.zeros((5, 2), dtype=np.float32)
     rows = core.compiled.loop_rows(A, 5, 2, 0, 0.0, 1000)
     core.compiled.loop_over_rows(rows, (fine.copy(), fine.copy(), fine - 1, fine + 1, None, 1, False, TOL, 10, None))
     for wrong, n, d in ((A.astype(float), 5, 2), (A[:4], 5, 2), (A[:0], 0, -1), (A[:0], -1, 0), (A, 2**62, 2**62)):
@@ -392,7 +410,8 @@ def test_samples_of_another_size_are_refused() -> None:
 def test_rows_are_kept_from_run_to_run_and_read_by_one_loop_at_a_time() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 3))
     y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
-    problem, data = KernelDual.from_hinges(y, np.full(2000, 1e9)), KernelSamples(RBF(0.4), X)
+    problem = KernelDual.from_hinges(y, np.full(2000, 1e9))
+    data = KernelSamples(RBF(0.4), X)
     first = run_working_set_loop(problem, data, TOL, max_iter=300)
     again = run_working_set_loop(problem, data, TOL, max_iter=300, start=first.beta, u=first.u)
     whole = run_working_set_loop(problem, data, TOL, max_iter=600)

@@ -30,7 +30,8 @@ def problems(rng, sizes, dtype=np.float64):
 def run(K, begins, counts, sign, C=2.0, tol=1e-9, most=100_000, sums=1, start=None):
     signed = C * sign
     beta = np.zeros(len(sign)) if start is None else start.copy()
-    u, iterations = sign.copy() if sums == 1 else np.zeros(len(sign)), np.zeros(len(begins), dtype=np.int64)
+    u = sign.copy() if sums == 1 else np.zeros(len(sign))
+    iterations = np.zeros(len(begins), dtype=np.int64)
     arguments = np.minimum(signed, 0.0), np.maximum(signed, 0.0), np.full(len(begins), tol), iterations
     core.compiled.loop_over_parts(K, begins, counts, beta, u, *arguments, sums, most, None)
     return beta, u, iterations
@@ -133,7 +134,8 @@ def test_the_look_ends_it():
 
     rng = np.random.default_rng(7)
     K, begins, counts, sign = problems(rng, [300] * 6)
-    signed, iterations = 1e6 * sign, np.zeros(len(begins), dtype=np.int64)
+    signed = 1e6 * sign
+    iterations = np.zeros(len(begins), dtype=np.int64)
     arguments = np.minimum(signed, 0.0), np.maximum(signed, 0.0), np.full(len(begins), 1e-15), iterations
     with pytest.raises(KeyboardInterrupt):
         core.compiled.loop_over_parts(K, begins, counts, np.zeros(len(sign)), sign.copy(), *arguments, 1, 10**9, press)

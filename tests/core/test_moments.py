@@ -22,17 +22,20 @@ def rows(n, d, index, seed=0):
 @for_each("index", [np.int32, np.int64])
 @for_each("shape", [(0, 3), (3, 0), (1, 1), (40, 17)])
 def test_they_are_those_of_numpy(shape, index):
-    X, random = rows(*shape, index), np.random.default_rng(1)
+    X = rows(*shape, index)
+    random = np.random.default_rng(1)
     for at in (np.arange(0), np.arange(shape[0]), random.integers(0, max(shape[0], 1), 3 * (shape[0] > 0))):
         for scale in (None, random.random(len(at))):
             S, s = SparseBlock(X)._compute_pair_moments(at, scale)
-            A, by = X.toarray()[at], np.ones(len(at)) if scale is None else scale
+            A = X.toarray()[at]
+            by = np.ones(len(at)) if scale is None else scale
             np.testing.assert_allclose(S, A.T @ (by[:, None] * A), atol=1e-12)
             np.testing.assert_allclose(s, A.T @ by, atol=1e-12)
 
 
 def test_a_column_that_stands_twice_in_a_row_is_added_up():
-    S, s = np.zeros((3, 3)), np.zeros(3)
+    S = np.zeros((3, 3))
+    s = np.zeros(3)
     parts = np.array([1.0, 2.0, 5.0]), np.array([1, 1, 0]), np.array([0, 3])
     core.compiled.moments(*parts, 8, np.array([0]), b"", S, s)
     x = np.array([5.0, 3.0, 0.0])
@@ -44,7 +47,9 @@ def bad_calls():
     X = rows(6, 4, np.int64)
     good = [X.data, X.indices, X.indptr, 8, np.arange(6), np.ones(6), np.zeros((4, 4)), np.zeros(4)]
     outside, backwards, far = X.indices.copy(), X.indptr.copy(), X.indptr.copy()
-    outside[0], backwards[1], far[-1] = 4, 10**6, 10**6
+    outside[0] = 4
+    backwards[1] = 10**6
+    far[-1] = 10**6
     for place, value in (
         (1, outside), (1, -outside - 1), (1, X.indices[1:].copy()), (2, backwards), (2, far), (3, 4), (3, 2),
         (4, np.array([6])), (4, np.array([-1])), (5, np.ones(5)), (6, np.zeros((4, 3))), (6, np.zeros((3, 3))),

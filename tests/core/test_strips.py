@@ -28,7 +28,8 @@ def pack(X, gamma=0.3):
 def of_exponents(x, single=False):
     """e^x from values of rows a = 0 with −½‖a‖² = x, and a row of zeros."""
     n = len(x)
-    a, half = np.zeros((n + 1, 1)), np.append(x, 0.0)
+    a = np.zeros((n + 1, 1))
+    half = np.append(x, 0.0)
     out = np.empty((1, n), dtype=np.float32 if single else np.float64)
     compiled.strip_values((a, half, 1, 0, 1.0, 0.0), np.array([n]), np.arange(n), single, out, n, 0, 0, False)
     return out[0]
@@ -44,7 +45,8 @@ def test_sums_and_values_are_those_of_numpy(size, single):
     left, right, d = size
     rng = np.random.default_rng(left * right + d)
     X = rng.normal(size=(left + right, d)) / np.sqrt(d)
-    known, w = pack(X), rng.normal(size=left)
+    known = pack(X)
+    w = rng.normal(size=left)
     rows, columns = rng.permutation(len(X))[:left], rng.permutation(len(X))[:right]
     K = RBF(0.3)(X[rows], X[columns])
     out = np.full((left + 2, right + 3), 7.0, dtype=np.float32 if single else np.float64)
@@ -64,7 +66,8 @@ def test_sums_and_values_are_those_of_numpy(size, single):
 @pytest.mark.usefixtures("level")
 def test_a_symmetric_matrix_is_symmetric_to_the_last_bit(n, single):
     X = np.random.default_rng(n).normal(size=(n, 5))
-    known, rows = pack(X), np.arange(n)
+    known = pack(X)
+    rows = np.arange(n)
     K = np.full((n, n + 3), np.nan, dtype=np.float32 if single else np.float64)
     for start in range(0, n, 130):
         end = min(start + 130, n)
@@ -77,7 +80,9 @@ def test_a_symmetric_matrix_is_symmetric_to_the_last_bit(n, single):
 @pytest.mark.usefixtures("level")
 def test_sums_do_not_depend_on_how_columns_are_cut():
     X = np.random.default_rng(0).normal(size=(700, 6))
-    known, w, rows = pack(X), np.random.default_rng(1).normal(size=700), np.arange(700)
+    known = pack(X)
+    w = np.random.default_rng(1).normal(size=700)
+    rows = np.arange(700)
     whole, parts = np.zeros(700), np.zeros(700)
     compiled.strip_sums(known, rows, rows, False, w, whole)
     for start in range(0, 700, 37):
@@ -89,8 +94,10 @@ def test_sums_do_not_depend_on_how_columns_are_cut():
 @pytest.mark.usefixtures("level")
 def test_whole_powers(degree):
     rng = np.random.default_rng(degree)
-    X, kernel = rng.normal(size=(120, 4)), Polynomial(degree, 0.25, 0.5)
-    blocks, rows = KernelBlocks(kernel, X), np.arange(120)
+    X = rng.normal(size=(120, 4))
+    kernel = Polynomial(degree, 0.25, 0.5)
+    blocks = KernelBlocks(kernel, X)
+    rows = np.arange(120)
     assert blocks._core_arguments is not None
     base = 0.25 * np.abs(X) @ np.abs(X).T + 0.5
     off = 40 * degree * UNIT * base**degree
@@ -108,7 +115,9 @@ def test_numbers_at_any_address():
         room[3:] = array.tobytes()
         return memoryview(room)[3:]
 
-    rows, out, w = np.arange(50), shift(np.zeros(50)), np.ones(50)
+    rows = np.arange(50)
+    out = shift(np.zeros(50))
+    w = np.ones(50)
     compiled.strip_sums((shift(a), shift(half), *rest), shift(rows), shift(rows), False, shift(w), out)
     np.testing.assert_allclose(np.frombuffer(bytes(out)), RBF(0.3)(X, X) @ w, rtol=1e-12)
 
@@ -123,7 +132,8 @@ def test_what_is_no_number_stays_so():
 
 @pytest.mark.usefixtures("level")
 def test_nothing_to_do():
-    known, none = pack(np.ones((3, 2))), np.empty(0, dtype=np.int64)
+    known = pack(np.ones((3, 2)))
+    none = np.empty(0, dtype=np.int64)
     out = np.zeros(3)
     compiled.strip_sums(known, none, np.arange(3), False, np.empty(0), out)
     assert not out.any()
@@ -149,7 +159,8 @@ def wrong_sums():
 
 
 def wrong_values():
-    known, rows = pack(np.ones((5, 2))), np.arange(5)
+    known = pack(np.ones((5, 2)))
+    rows = np.arange(5)
     for width, row, column, mirrors in [
         (6, 1, 0, False), (6, 0, 2, False), (6, -1, 0, False), (6, 0, -1, False), (0, 0, 0, False), (-6, 0, 0, False),
         (7, 0, 0, False), (30, 0, 25, True), (2**62, 0, 0, False), (6, 2**62, 0, False),
@@ -196,7 +207,8 @@ def test_the_roundings_of_the_exponential():
     # (KBLOCK.4), in u: those of q, by Horner's rule, of r², of the product, of the sum r + r²q, of 1 + (…), and of r
     h = float(HALF)
     q = (exp(h) - 1.0 - h) / h**2
-    parts, of_q = [sum(h ** (k - j) / factorial(k + 2) for k in range(j, 15)) for j in range(11)], 0.0
+    parts = [sum(h ** (k - j) / factorial(k + 2) for k in range(j, 15)) for j in range(11)]
+    of_q = 0.0
     for j in range(9, -1, -1):
         of_q = h * of_q + h * parts[j + 1] + parts[j]
     t = of_q * h**2 + q * h**2 + q * h**2 + exp(h) - 1.0
@@ -214,7 +226,8 @@ def exactly(x):
 @pytest.mark.usefixtures("level")
 def test_the_exponential_is_within_its_bound(single):
     rng = np.random.default_rng(0)
-    ln2, kind = np.log(2.0), np.float32 if single else np.float64
+    ln2 = np.log(2.0)
+    kind = np.float32 if single else np.float64
     halves = [(k + 0.5) * ln2 + rng.normal(size=40) * 1e-9 for k in range(-58, 0)]  # where n changes: |r| is largest
     x = np.concatenate([rng.uniform(-40, 0, 3000), *halves, -(10.0 ** rng.uniform(-20, 0, 500)), [0.0, 1e-12, -40.0]])
     x = np.maximum(x.astype(kind), LOWEST).astype(np.float64)
@@ -251,15 +264,19 @@ def hostile(name, rng):
 def test_kernel_values_are_within_what_the_certificate_counts(name):
     mpmath = pytest.importorskip("mpmath")
     X, gamma, exact = hostile_values(name)
-    blocks, rows = KernelBlocks(RBF(gamma), X), np.arange(len(X))
+    blocks = KernelBlocks(RBF(gamma), X)
+    rows = np.arange(len(X))
     assert blocks.is_fast
     assert blocks._core_arguments is not None
-    K, lengths, w = blocks.compute_block(rows, rows), blocks.squared_lengths, np.cos(rows)
+    K = blocks.compute_block(rows, rows)
+    lengths = blocks.squared_lengths
+    w = np.cos(rows)
     for i in rows:
         for j in rows:
             off = float(np.expm1(bound_exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
             assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), CLIPPING_ERROR)
-    sums, m = blocks.compute_product(rows, w, rows), len(rows)
+    sums = blocks.compute_product(rows, w, rows)
+    m = len(rows)
     for i in rows:
         radius = (blocks_error(blocks) + (m + 6) * UNIT * 1.01) * np.abs(w).sum()
         assert abs(mpmath.mpf(sums[i]) - sum(mpmath.mpf(w[j]) * exact[i, j] for j in rows)) <= radius

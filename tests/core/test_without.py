@@ -22,7 +22,8 @@ def test_every_machine_and_estimator_answers_the_same_without_it():
     program = [sys.executable, str(TOOLS / "answers.py")]
     told = json.loads(subprocess.run(program, env=environment, check=True, capture_output=True, text=True).stdout)
     assert told["level"] == "numpy"
-    here, there = compute_answers(), told["answers"]
+    here = compute_answers()
+    there = told["answers"]
     assert list(here) == list(there)
     for name, (status, gap, *numbers) in here.items():
         other, its_gap, *its_numbers = there[name]

@@ -58,7 +58,8 @@ def test_what_is_displayed_can_be_pasted_is_true_and_has_the_values_that_are_mea
 
 def wrong_values(derivation: Any) -> Iterator[str]:
     """Sides of which the code has another value than the term."""
-    at, names = derivation._quantities, derivation.names()
+    at = derivation._quantities
+    names = derivation.names()
     for step in derivation:
         if step.absent or step.tag in ROUNDED or step.measure.explain_unmeasurable(at) or "dist" in step.latex:
             continue
@@ -70,7 +71,8 @@ def wrong_values(derivation: Any) -> Iterator[str]:
                 "M": getattr(each.setup_code and eval(each.setup_code[4:], dict(names)), "copy", lambda: None)()
             }
             here |= {} if each.map_point is None else collect_names([step], point)
-            found, value = eval(side.python(), here), side.value(point)
+            found = eval(side.python(), here)
+            value = side.value(point)
             if not np.allclose(np.ravel(found), np.ravel(value), rtol=1e-7, atol=1e-8):
                 yield f"{step.tag}: {side.python()} = {found}, {value}".replace("\n", "")
 

@@ -127,7 +127,8 @@ def test_a_step_that_does_not_exist_says_why_and_shows_no_equation():
     problem = qpsvm.CSVM(X, y, kernel="rbf")
     for result in (None, qpsvm.solve(problem)):
         derivation = qpsvm.derive(problem, result)
-        text, page = str(derivation["CSVM.15"]), derivation._repr_html_()
+        text = str(derivation["CSVM.15"])
+        page = derivation._repr_html_()
         page = page.split('id="CSVM.15"')[1].split("</section>")[0]
         assert "feature space of RBF" in derivation.reasons()["CSVM.15"]
         assert "feature space of RBF" in " ".join(text.split())
@@ -214,7 +215,8 @@ def test_what_derive_refuses():
     X, y = samples("moons")
     problem = qpsvm.CSVM(X, y)
     result = qpsvm.solve(problem)
-    of_rbf, few = qpsvm.CSVM(X, y, kernel="rbf"), qpsvm.CSVM(X[:50], y[:50])
+    of_rbf = qpsvm.CSVM(X, y, kernel="rbf")
+    few = qpsvm.CSVM(X[:50], y[:50])
     for call, kind, words in (
         (lambda: qpsvm.derive(result), qpsvm.ParameterTypeError, "takes a problem"),
         (lambda: qpsvm.derive(problem, result.alpha), qpsvm.ParameterTypeError, r"what solve\(problem\) returns"),

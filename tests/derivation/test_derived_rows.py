@@ -41,7 +41,10 @@ OVER_F = qpsvm.ValueConstraints(X[:3] + 0.1, [[1.0, 0, 0], [0, -1.0, 0], [1.0, 1
 @cache
 def solve_machine(name: str, kind: str) -> tuple[Any, SVMResult]:
     rows = {"w": OVER_W, "f": OVER_F, "both": [OVER_F, qpsvm.Constraints([[0.0, 1.0, 0.0]], 0.2, names=["w1"])]}
-    kernel = qpsvm.RBF(0.4) if kind == "f" and name in ("C", "ranking", "ball") else qpsvm.Linear()
+    if kind == "f" and name in ("C", "ranking", "ball"):
+        kernel = qpsvm.RBF(0.4)
+    else:
+        kernel = qpsvm.Linear()
     problem = MACHINES[name](constraints=rows[kind], kernel=kernel)
     result = qpsvm.solve(problem, tol=1e-13, check=False)
     assert result.gap < 1e-9

@@ -84,7 +84,9 @@ SILENT = (r"\tilde\varphi", "dist", r"\text{", r"z_{\mathrm{box}")
 
 def rows_for(machine: str, over_w: bool) -> Any:
     if over_w:
-        return EQUATIONS if machine not in ("rank", "one") else qpsvm.Constraints([[1.0, 0.3]], [0.2])
+        if machine not in ("rank", "one"):
+            return EQUATIONS
+        return qpsvm.Constraints([[1.0, 0.3]], [0.2])
     return BALL_ROWS if machine == "ball" else ROWS
 
 
@@ -165,11 +167,10 @@ def test_all_that_is_displayed_holds(machine):
         result = qpsvm.solve(problem, tol=1e-11, check=False)
         assert not case[-1] or result.constraints["multiplier"].max() > 1e-3
         space = Space.from_problem(problem)
-        optimum, random = (
-            letters(problem, space, find_optimal_point(problem, result, space)),
-            RandomPoints(problem, space),
-        )
-        false, count = [], 0
+        optimum = letters(problem, space, find_optimal_point(problem, result, space))
+        random = RandomPoints(problem, space)
+        false = []
+        count = 0
         for step in qpsvm.derive(problem):
             if step.absent:
                 continue
@@ -207,7 +208,9 @@ def test_one_changed_sign_or_factor_is_seen(case):
     problem = problem_of(*case)
     space = Space.from_problem(problem)
     at = letters(problem, space, find_optimal_point(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
-    random, unseen, changed = RandomPoints(problem, space), [], 0
+    random = RandomPoints(problem, space)
+    unseen = []
+    changed = 0
     for step in qpsvm.derive(problem):
         if step.absent or step.title not in ARGUMENT:
             continue
@@ -234,7 +237,8 @@ CHANGED_SENSITIVITIES = [
 @pytest.mark.parametrize("case", [*CHANGED[:4], ("svr", "free", "rbf", True, False)], ids=name)
 def test_one_change_of_a_sensitivity_is_seen(case):
     problem = problem_of(*case)
-    space, seen = Space.from_problem(problem), 0
+    space = Space.from_problem(problem)
+    seen = 0
     at = letters(problem, space, find_optimal_point(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     for step in qpsvm.derive(problem):
         for written, instead in CHANGED_SENSITIVITIES if step.tag.startswith("PRICE") else ():

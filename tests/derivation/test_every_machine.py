@@ -59,7 +59,8 @@ def less_alpha(problem: Any, result: SVMResult) -> SVMResult:
 
 def negative_alpha(_: Any, result: SVMResult) -> SVMResult:
     """The smallest α, and of equal ones that of the row farthest from its margin, whose product is not 0."""
-    alpha, distance = result.alpha.copy(), np.abs(result.yf - result.margin)
+    alpha = result.alpha.copy()
+    distance = np.abs(result.yf - result.margin)
     alpha[np.lexsort((-distance, np.where(result.upper > 0, alpha, np.inf)))[0]] = -0.1 * alpha.max()
     return replace(result, alpha=alpha)
 
@@ -72,14 +73,16 @@ def not_optimal(problem: Any, result: SVMResult) -> SVMResult:
 
 def another_w(problem: Any, result: SVMResult) -> SVMResult:
     """A decision function that α does not give."""
-    model, moved = result.model, 0.1 if isinstance(problem, qpsvm.SVDD) else 0.0
+    model = result.model
+    moved = 0.1 if isinstance(problem, qpsvm.SVDD) else 0.0
     return replace(result, model=replace(model, w=None if model.w is None else 1.1 * model.w + moved,
                                          coef=1.1 * model.coef))  # fmt: skip
 
 
 def another_b(_: Any, result: SVMResult) -> SVMResult:
     """Another intercept, or radius, in the result and in its decision function."""
-    b, radius = result.b + 0.3 * (1 + abs(result.b)), result.model.radius
+    b = result.b + 0.3 * (1 + abs(result.b))
+    radius = result.model.radius
     radius = None if radius is None else 1.2 * radius
     return replace(result, b=b, model=replace(result.model, b=b, radius=radius))
 
@@ -134,7 +137,12 @@ FAILS_AT = {
 def violations_of(step: Any, problem: Any, intercept: Any) -> list[str]:
     """What has to be seen by a step."""
     if step.title == "Substitution":  # without an intercept it is an identity in w, ξ and α
-        said = "" if isinstance(problem, qpsvm.Ranking) else "b" if intercept is None else "less"
+        if isinstance(problem, qpsvm.Ranking):
+            said = ""
+        elif intercept is None:
+            said = "b"
+        else:
+            said = "less"
     elif step.title == "Stationarity in ξ":
         squared = isinstance(problem, qpsvm.SquaredHinge) or getattr(problem, "loss", "") == "squared"
         said = "less negative feasible slack" if squared else "bound"
@@ -148,7 +156,8 @@ def violations_of(step: Any, problem: Any, intercept: Any) -> list[str]:
 @pytest.fixture
 def changed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve each changed problem once: its optimum does not depend on the point that is measured."""
-    solve_perturbed, known = sensitivity.solve_perturbed, {}
+    solve_perturbed = sensitivity.solve_perturbed
+    known = {}
 
     def find_optimum(at: Any, name: str, k: int, sign: int) -> tuple[float, float]:
         key = (at.problem, name, k, sign)
@@ -189,7 +198,10 @@ def assert_identities(case: Any, problem: Any, result: SVMResult) -> None:
     start = np.random.default_rng(2).uniform(0.0, 1.0, len(result.alpha)) * np.minimum(result.upper, 2.0)
     feasible = problem.at(start)
     moved = replace(feasible, b=feasible.b + 0.3, model=replace(feasible.model, b=feasible.model.b + 0.3))
-    titles = ("Weak duality",) if problem.intercept == "penalised" else ("Substitution", "Weak duality")
+    if problem.intercept == "penalised":
+        titles = ("Weak duality",)
+    else:
+        titles = "Substitution", "Weak duality"
     for point in (feasible, moved) if case[1] == "free" else (feasible,):
         for step in qpsvm.derive(problem):
             if step.title in titles:
@@ -279,7 +291,8 @@ def test_the_steps_are_the_equations_of_the_docstring_and_show_their_lines(machi
 
 def assert_shows_its_line(step: Any) -> None:
     """The expression itself is the code; the line that is the equation is marked, and so is the library's own."""
-    lines, shown = step.code.splitlines(), step.shown()
+    lines = step.code.splitlines()
+    shown = step.shown()
     assert step.code == step.measure.python(step.tag)
     assert len(lines) <= (22 if step.tag.startswith(("HARD", "CSVM", "NUSVM", "PHINGE")) else 32), "a few lines"
     assert re.search(r"qpsvm/\S+\.py:\d+$", step.where) or step.function is step.measure

@@ -31,7 +31,9 @@ def test_a_term_is_written_and_evaluated_from_the_same_parts():
     f = letter(r"f(x_i)-f(x_j)", "f", "f", rank=SUM)
 
     class Point:
-        C, xi, f = np.array([1.0, 2.0]), np.array([3.0, 0.5]), np.array([1.0, -1.0])
+        C = np.array([1.0, 2.0])
+        xi = np.array([3.0, 0.5])
+        f = np.array([1.0, -1.0])
 
     whole = HALF * total(C * (1 - xi) ** 2) - f / (2 * C)
     assert whole.latex() == (r"\tfrac12\sum_iC_i {(1-\xi_i)}^2-\tfrac{f(x_i)-f(x_j)}{2C_i}")
@@ -64,8 +66,10 @@ def test_a_line_is_measured_where_it_is_displayed():
 
 @for_each("machine, intercept", [(machine, intercept) for machine in MANY for intercept in INTERCEPTS])
 def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
-    problem, rng = problem_of(machine, intercept, "linear", True, False), np.random.default_rng(4)
-    own, at = build_terms_of(problem), build_quantities(problem, qpsvm.solve(problem))
+    problem = problem_of(machine, intercept, "linear", True, False)
+    rng = np.random.default_rng(4)
+    own = build_terms_of(problem)
+    at = build_quantities(problem, qpsvm.solve(problem))
     for _ in range(3):
         qp = problem.qp("primal")
         x = rng.normal(size=qp.n)

@@ -21,7 +21,10 @@ LABELS = {"labels": np.repeat([0, 1], 12), "numbers": X.sum(axis=1), "ranks": np
 
 def derive_machine(kind: type, samples: np.ndarray = X, **options: object) -> qpsvm.Derivation:
     learns = getattr(kind, "_target_kind", "labels")
-    problem = kind(samples, **options) if learns == "none" else kind(samples, LABELS[learns], **options)
+    if learns == "none":
+        problem = kind(samples, **options)
+    else:
+        problem = kind(samples, LABELS[learns], **options)
     return qpsvm.derive(problem, qpsvm.solve(problem, tol=1e-10, check=False))
 
 
@@ -62,7 +65,8 @@ def assert_is_one_file(page: str, derivation: qpsvm.Derivation) -> None:
 
 def test_a_symbol_lights_up_the_samples_that_have_it():
     derivation = derive_machine(qpsvm.CSVM, kernel=qpsvm.RBF(0.5))
-    result, page = derivation.result, derivation.to_html()
+    result = derivation.result
+    page = derivation.to_html()
     points = re.findall(r'data-has="([^"]*)"[^>]*><title>sample (\d+)', page)
     assert {int(i) for has, i in points if "α" in has.split()} == set(np.flatnonzero(result.alpha > 0))
     assert {int(i) for has, i in points if "ξ" in has.split()} == set(np.flatnonzero(result.xi > 1e-9))

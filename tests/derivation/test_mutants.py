@@ -47,7 +47,10 @@ def iter_changes(whole: Term) -> Iterator[Term]:
     inside = getattr(whole.function, "__self__", None)
     if isinstance(inside, Term) and not whole.parts:
         for other in iter_changes(inside):
-            latex = other.latex() if r"\\" in other.latex() else rf"\bigl({other.latex()}\bigr)"
+            if r"\\" in other.latex():
+                latex = other.latex()
+            else:
+                latex = rf"\bigl({other.latex()}\bigr)"
             yield replace(whole, function=other.value, written=(latex,) * 3)
     for k, part in enumerate(whole.parts):
         options = [part + part] + ([term(0) - part, part - part] if whole.rank == SUM else [])
@@ -57,12 +60,16 @@ def iter_changes(whole: Term) -> Iterator[Term]:
 
 def points(problem: Any) -> list[Any]:
     """The optimum, and points that are none: feasible, not feasible, and with another w and b."""
-    result, rng = qpsvm.solve(problem, tol=1e-13, check=False), np.random.default_rng(8)
+    result = qpsvm.solve(problem, tol=1e-13, check=False)
+    rng = np.random.default_rng(8)
     if isinstance(problem, AllInOneProblem):
         some = rng.uniform(0.1, 1.0, result.alpha.shape) * problem._all_in_one_dual.upper.max()
         return [AllInOneQuantities(problem, point) for point in (result, problem.at(some))]
     some = rng.uniform(0.1, 1.0, len(result.alpha)) * np.minimum(result.upper, 2.0)
-    lam = np.zeros(0) if result.constraints is None else rng.uniform(0.5, 1.0, len(result.constraints))
+    if result.constraints is None:
+        lam = np.zeros(0)
+    else:
+        lam = rng.uniform(0.5, 1.0, len(result.constraints))
     certified = problem.at(np.concatenate([some, lam]))
     feasible, infeasible = (
         build_quantities(problem, each) for each in (certified, replace(certified, alpha=certified.alpha + 0.1))
@@ -70,7 +77,10 @@ def points(problem: Any) -> list[Any]:
     found = [build_quantities(problem, result), feasible, infeasible]
     if problem.intercept == "penalised":
         found.append(of_alpha(problem, feasible))
-    rows = {"lhs": feasible.lhs + rng.normal(size=len(feasible.lhs))} if problem.constraints else {}
+    if problem.constraints:
+        rows = {"lhs": feasible.lhs + rng.normal(size=len(feasible.lhs))}
+    else:
+        rows = {}
     return [*found, feasible.with_symbols(
         values=feasible.values + rng.normal(size=len(feasible.values)), b=feasible.b + 0.3,
         square_of_w=feasible.square_of_w + 1.0, **rows,
@@ -95,7 +105,8 @@ class Judged:
     """The display of a step, read by the parser of `test_displayed` at the optimum and at random points."""
 
     def __init__(self, problem: Any) -> None:
-        space, rng = Space.from_problem(problem), np.random.default_rng(1)
+        space = Space.from_problem(problem)
+        rng = np.random.default_rng(1)
         result = qpsvm.solve(problem, tol=1e-13, check=False)
         self.optimum = letters(problem, space, find_optimal_point(problem, result, space))
         self.others = [
@@ -149,8 +160,12 @@ def options(step: Any, rng: np.random.Generator) -> Iterator[tuple[int, Equation
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_one_changed_term_of_a_step_is_seen(case):
-    problem, rng = problem_of(*case), np.random.default_rng(3)
-    at, unseen, count, judge = points(problem), [], 0, Judged(problem)
+    problem = problem_of(*case)
+    rng = np.random.default_rng(3)
+    at = points(problem)
+    unseen = []
+    count = 0
+    judge = Judged(problem)
     for step in qpsvm.derive(problem):
         if step.absent or step.measure.explain_unmeasurable(at[0]):
             continue

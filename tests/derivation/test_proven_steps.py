@@ -59,7 +59,8 @@ def violations(problem, result, proof):
     X, sign = [fractions(row) for row in problem.X], [int(label) for label in problem.y]
     point = proof.record["point"]
     alpha = [point[k] for k in range(len(sign))]
-    w, b = fractions(result.w), Fraction(float(result.b))
+    w = fractions(result.w)
+    b = Fraction(float(result.b))
     own = [sum(a * s * x[j] for a, s, x in zip(alpha, sign, X, strict=True)) for j in range(len(w))]
     short = [1 - s * (sum(p * q for p, q in zip(w, x, strict=True)) + b) for s, x in zip(sign, X, strict=True)]
     products = sum(a * max(-t, 0) + (Fraction(C) - a) * max(t, 0) for a, t in zip(alpha, short, strict=True))
@@ -82,7 +83,8 @@ def test_what_is_proven_is_true(monkeypatch, exactly, off):
     derivation = qpsvm.derive(problem, result, proven=True)
     assert derivation.proof.exactly is exactly
     apart, products, primal, dual = violations(problem, result, derivation.proof)
-    size, proven = max(abs(primal), abs(dual)), derivation.proven()
+    size = max(abs(primal), abs(dual))
+    proven = derivation.proven()
     assert apart <= Fraction(proven["CSVM.4"]) ** 2
     assert proven["CSVM.4"] == proven["CSVM.15"] <= 2.0 * math.sqrt(apart) + 1e-11
     assert products / size <= proven["CSVM.8"]
@@ -116,8 +118,10 @@ def test_the_column_is_printed_and_shown_and_data():
     X, y, _ = samples()
     problem = qpsvm.CSVM(X, y, C=C)
     result = qpsvm.solve(problem)
-    without, derivation = qpsvm.derive(problem, result), qpsvm.derive(problem, result, proven=True)
-    text, page = derivation.to_text(verbose=True), derivation._repr_html_()
+    without = qpsvm.derive(problem, result)
+    derivation = qpsvm.derive(problem, result, proven=True)
+    text = derivation.to_text(verbose=True)
+    page = derivation._repr_html_()
     assert max(len(line) for line in text.splitlines()) <= 100
     column = re.findall(r"residual \S+ +(proven .*)$", text, re.MULTILINE)
     assert len(column) == 18

@@ -48,7 +48,8 @@ def solve_machine(machine: str, kernel: str) -> qpsvm.SVMResult:
 
 def points(machine: str, kernel: str) -> dict[str, np.ndarray]:
     """α of a solution, one that is feasible and one that is not."""
-    problem, best = problem_of(machine, kernel), solve_machine(machine, kernel).alpha
+    problem = problem_of(machine, kernel)
+    best = solve_machine(machine, kernel).alpha
     rng = np.random.default_rng(3)
     other = rng.uniform(0, best.max(), problem.n)
     return {
@@ -67,15 +68,20 @@ def numbers(problem: Any, alpha: np.ndarray, b: float, rho: float) -> dict[str, 
     K = X @ X.T
     if isinstance(problem.kernel, qpsvm.RBF):
         K = np.exp(-problem.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    unit, nu, C = 1.0, 0.0, np.zeros(n)
+    unit = 1.0
+    nu = 0.0
+    C = np.zeros(n)
     match problem:
         case qpsvm.CSVM():
             C = problem.C * np.ones(n)
         case qpsvm.NuSVM():
-            C, nu = np.full(n, 1 / n), problem.nu
+            C = np.full(n, 1 / n)
+            nu = problem.nu
         case qpsvm.PrimalHinge():
-            C, unit = np.full(n, 1 / (problem.lam * n)), problem.lam
-    beta, own = alpha * y, b if problem.intercept == "penalised" else 0.0
+            C = np.full(n, 1 / (problem.lam * n))
+            unit = problem.lam
+    beta = alpha * y
+    own = b if problem.intercept == "penalised" else 0.0
     f = K @ beta + b
     xi = np.maximum(rho - y * f, 0) if C.any() else np.zeros(n)
     eta = C - alpha if C.any() else np.zeros(n)
@@ -108,11 +114,14 @@ FIRST = ("value", "½‖w‖²", "L", "yᵀα", "all products", "norm and loss",
 
 @for_each("machine, kernel, where", CASES)
 def test_both_sides_are_what_numpy_says(machine, kernel, where):
-    problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
+    problem = problem_of(machine, kernel)
+    alpha = points(machine, kernel)[where]
     derivation = qpsvm.derive(problem, alpha=alpha)
     at = derivation._quantities.result
     said = numbers(problem, alpha, at.b, at.rho)
-    prefix, size, compared = derivation.steps[0].tag.split(".")[0], max(abs(said["P"]), abs(said["D"]), 1e-3), 0
+    prefix = derivation.steps[0].tag.split(".")[0]
+    size = max(abs(said["P"]), abs(said["D"]), 1e-3)
+    compared = 0
     for number, letters in TABLE[machine].items():
         sides = derivation.sides()[f"{prefix}.{number}"]
         if not any(word in sides["description"].split(",")[0] for word in FIRST):
@@ -133,7 +142,8 @@ def test_both_sides_are_what_numpy_says(machine, kernel, where):
 
 @for_each("machine, kernel, where", CASES)
 def test_sides_residuals_and_headline_tell_the_same(machine, kernel, where):
-    problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
+    problem = problem_of(machine, kernel)
+    alpha = points(machine, kernel)[where]
     derivation = qpsvm.derive(problem, alpha=alpha)
     for tag, sides in derivation.sides().items():
         if sides["left"] is None or sides["right"] is None:
@@ -169,7 +179,8 @@ def test_sides_residuals_and_headline_tell_the_same(machine, kernel, where):
 @for_each("where", ["solution", "random"])
 def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
     """An α off the hyperplane yᵀα = 0 too: what is centred for digits is not what is measured."""
-    problem, alpha = problem_of("c", "linear"), points("c", "linear")[where]
+    problem = problem_of("c", "linear")
+    alpha = points("c", "linear")[where]
     sides = qpsvm.derive(problem, alpha=alpha).sides()["CSVM.4"]
     w = problem.X.T @ (alpha * problem.y)
     assert np.abs(w - sides["left"]).min() <= 1e-9 * np.abs(w).max()
@@ -178,7 +189,8 @@ def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
 
 @for_each("kernel", ["linear", "rbf"])
 def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
-    problem, alpha = problem_of("c", kernel), points("c", kernel)["random"]
+    problem = problem_of("c", kernel)
+    alpha = points("c", kernel)["random"]
     at = qpsvm.derive(problem, alpha=alpha)._quantities
     best = np.maximum(1 - problem.y * (at.u + at.b), 0).sum()
     others = [np.maximum(1 - problem.y * (at.u + b), 0).sum() for b in problem.y - at.u]
@@ -198,7 +210,8 @@ def test_the_worst_row_is_shown_or_the_one_that_says_most():
 
 
 def test_the_first_comparison_is_shown_until_another_fails_more():
-    first, second = BothSides(1.0, "=", 1.0, "first"), BothSides(2.0, "≤", 1.0, "second", 4.0)
+    first = BothSides(1.0, "=", 1.0, "first")
+    second = BothSides(2.0, "≤", 1.0, "second", 4.0)
     assert choose_shown_sides((first, BothSides(1.0, "≤", 1.0, "second"))) is first
     assert choose_shown_sides((first, second)) is second
     assert second.residual == 0.25
@@ -264,7 +277,8 @@ def test_sides_are_printed_and_on_the_page():
 
 
 def test_what_is_not_feasible_is_named():
-    problem, alpha = problem_of("c", "linear"), solve_machine("c", "linear").alpha.copy()
+    problem = problem_of("c", "linear")
+    alpha = solve_machine("c", "linear").alpha.copy()
     alpha[7] = 5.0
     assert "α of sample 7 is 5, above C = 2" in qpsvm.derive(problem, alpha=alpha).headline
     alpha[7] = -3.0

@@ -32,7 +32,8 @@ def test_every_machine_is_derived_without_data(kind):
 def test_the_equations_are_those_of_a_problem_with_the_same_options():
     for options in ({"intercept": "penalised"}, {"intercept": None}, {"kernel": qpsvm.RBF(0.5)}):
         for kind in (qpsvm.CSVM, qpsvm.EpsilonSVR):
-            of_class, problem = qpsvm.derive(kind, **options), kind(X, Y, **options)
+            of_class = qpsvm.derive(kind, **options)
+            problem = kind(X, Y, **options)
             assert [step.latex for step in of_class] == [step.latex for step in qpsvm.derive(problem)]
     curved = qpsvm.derive(qpsvm.EpsilonSVR, loss="squared")
     assert curved["ESVR.2"].latex == qpsvm.derive(qpsvm.EpsilonSVR(X, Y, loss="squared"))["ESVR.2"].latex
@@ -56,7 +57,9 @@ def test_linear_constraints_need_no_data_either():
 def test_what_a_class_does_not_take():
     problem = qpsvm.CSVM(X, Y)
     result = qpsvm.solve(problem)
-    unknown, kinds, value = qpsvm.UnknownOptionError, qpsvm.ParameterTypeError, qpsvm.ParameterError
+    unknown = qpsvm.UnknownOptionError
+    kinds = qpsvm.ParameterTypeError
+    value = qpsvm.ParameterError
     for kind, options, error, words in (
         (qpsvm.CSVM, {"intercpt": "free"}, unknown, "CSVM has no option 'intercpt'; did you mean 'intercept'"),
         (qpsvm.CSVM, {"intercept": "fre"}, unknown, "unknown intercept 'fre'"),
@@ -89,7 +92,8 @@ def test_what_a_class_does_not_take():
 def test_steps_are_chosen_by_their_tags_in_the_order_of_the_argument():
     problem = qpsvm.CSVM(X, Y)
     result = qpsvm.solve(problem, tol=1e-12)
-    whole, some = qpsvm.derive(problem, result), qpsvm.derive(problem, result, steps=["(CSVM.9)", "CSVM.4"])
+    whole = qpsvm.derive(problem, result)
+    some = qpsvm.derive(problem, result, steps=["(CSVM.9)", "CSVM.4"])
     assert [step.tag for step in some] == ["CSVM.4", "CSVM.9"]
     assert list(some.sides()) == list(some.residuals()) == ["CSVM.4", "CSVM.9"]
     assert some.sides()["CSVM.9"] == whole.sides()["CSVM.9"]

@@ -28,7 +28,10 @@ ENVIRONMENTS = {"document", "equation", "aligned", "frame"}
 
 def find_faults(text: str) -> list[str]:
     """List what is wrong with a text in LaTeX: braces, environments, mathematics, macros, letters."""
-    wrong, open_braces, environments, mathematics = [], 0, [], 0
+    wrong = []
+    open_braces = 0
+    environments = []
+    mathematics = 0
     text = re.sub(r"(?<!\\)%.*", "", text)
     for token in re.findall(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+|\\.|[^\\]", text, re.DOTALL):
         if token in "{}":

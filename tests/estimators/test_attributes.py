@@ -38,7 +38,10 @@ def test_every_estimator_has_its_certificate_and_survives_pickle_and_clone(kind)
 
 @for_each("kind", WITH_KERNEL)
 def test_the_decision_is_that_of_support_vectors_and_coefficients(kind):
-    estimator = fitted(kind, gamma=0.3) if kind is not estimators.RankingSVM else fitted(kind, gamma=0.3, kernel="rbf")
+    if kind is not estimators.RankingSVM:
+        estimator = fitted(kind, gamma=0.3)
+    else:
+        estimator = fitted(kind, gamma=0.3, kernel="rbf")
     own, _ = data(kind)
     s = len(estimator.support_)
     assert estimator.support_.dtype == estimator.n_support_.dtype == np.int32
@@ -65,7 +68,8 @@ def test_coefficients_of_pairs_as_libsvm_has_them(kind, sparse):
     assert machine.intercept_.shape == (3,)
     np.testing.assert_allclose(X @ coef.T + machine.intercept_, machine.decision_function(samples), atol=1e-9)
     ends = np.cumsum(machine.n_support_)
-    first, second = slice(0, ends[0]), slice(ends[0], ends[1])  # the pair of classes 0 and 1: both in row 0
+    first = slice(0, ends[0])  # the pair of classes 0 and 1: both in row 0
+    second = slice(ends[0], ends[1])
     w = dual_coef[0, first] @ vectors[first] + dual_coef[0, second] @ vectors[second]
     np.testing.assert_allclose(w, coef[0], atol=1e-9)
     assert (dual_coef[0, first] >= 0).all()
@@ -86,7 +90,9 @@ def test_coef_cannot_be_written_to():
 
 def test_what_is_written_to_the_inner_coefficients_is_what_predict_goes_by():
     machine = SVC(kernel="linear").fit(X, y)
-    before, coef, intercept = machine.predict(X), machine._dual_coef_, machine._intercept_
+    before = machine.predict(X)
+    coef = machine._dual_coef_
+    intercept = machine._intercept_
     machine._dual_coef_, machine._intercept_ = -coef, -intercept
     assert (machine.predict(X) != before).all()
     machine._dual_coef_, machine._intercept_ = coef, intercept
@@ -147,7 +153,8 @@ def test_sparse_samples_are_dense_ones(kind):
     long_indices = sp.csr_array(own)
     for part in ("indices", "indptr"):
         setattr(long_indices, part, getattr(long_indices, part).astype(np.int64))
-    dense, sparse = fitted(kind), fitted(kind, X=long_indices)
+    dense = fitted(kind)
+    sparse = fitted(kind, X=long_indices)
     np.testing.assert_array_equal(values(sparse, sp.coo_array(own)), values(dense, own))
     np.testing.assert_array_equal(values(sparse, own), values(dense, own))
     if kind in WITH_KERNEL:
@@ -179,7 +186,8 @@ def test_equal_sums_of_kernel_values_are_ties():
     """Far from all samples f is the intercept, which is 0 for two classes of one size: `predict` takes the later one
     and the scores the first, as in scikit-learn; break_ties makes them one."""
     rows = np.r_[0:4, 4:8, 8:11]
-    samples, labels = np.arange(11.0)[:, None] * 10.0, np.repeat([0, 1, 2], [4, 4, 3])
+    samples = np.arange(11.0)[:, None] * 10.0
+    labels = np.repeat([0, 1, 2], [4, 4, 3])
     machine = SVC(gamma=1e4).fit(samples[rows], labels)
     far = np.array([[5.0], [1e3]])
     assert (machine.predict(far) == 1).all()
@@ -191,7 +199,8 @@ def test_equal_sums_of_kernel_values_are_ties():
 @for_each("options", [{"kernel": "rbf"}, {"kernel": "linear", "backend": "cvxopt"}])
 def test_what_is_held_is_what_was_certified(options):
     """A coefficient of 1e-17 beside others of 1 is left out before the gap is certified, or not at all."""
-    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [2.5]]), [0, 0, 1, 1, 0]
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [2.5]])
+    y = [0, 0, 1, 1, 0]
     machine = SVC(C=1.0, **options).fit(X, y, sample_weight=[1.0, 1.0, 1.0, 1.0, 1e-17])
     certified = machine._solution.coef.toarray()
     assert np.array_equal(machine.dual_coef_, certified[:, machine.support_])

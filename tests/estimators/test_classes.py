@@ -116,7 +116,8 @@ def test_classes_without_weight_are_refused(kind):
 
 def test_feasible_values_of_nu_depend_on_ratios_of_weights_only():
     """Their smallest double is no ordinary number; ν is at most 1 where both classes weigh as much."""
-    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    y = [0, 0, 1, 1]
     expected = NuSVC(nu=0.9, kernel="linear").fit(X, y)
     machine = NuSVC(nu=0.9, kernel="linear").fit(X, y, sample_weight=5e-324)
     np.testing.assert_allclose(machine.decision_function(X), expected.decision_function(X), atol=1e-6)

@@ -47,7 +47,8 @@ def test_the_gap_is_not_below_the_exact_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, d = rng.integers(2, 9), rng.integers(1, 6)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7, d)
-    y, C = np.where(np.arange(n) % 2, 1.0, -1.0), 10.0 ** rng.uniform(-3, 3, n)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    C = 10.0 ** rng.uniform(-3, 3, n)
     s = [0.0, 1.0, 7.0][seed % 3]
     how = {"C": 1.0, "penalty": "l1", "tol": 1e-9, "fit_intercept": s > 0.0, "intercept_scaling": s or 1.0}
     with warnings.catch_warnings():
@@ -63,7 +64,9 @@ def test_the_gap_is_not_below_the_exact_one(seed: int) -> None:
 
 def test_the_optimum_is_that_of_the_quadratic_program() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    X, y, C = StandardScaler().fit_transform(X)[:200, :8], np.where(y[:200], 1.0, -1.0), 0.5
+    X = StandardScaler().fit_transform(X)[:200, :8]
+    y = np.where(y[:200], 1.0, -1.0)
+    C = 0.5
     n, d = X.shape
     rows = sp.hstack([y[:, None] * X, -y[:, None] * X, y[:, None], -y[:, None], sp.eye(n)])
     q = np.append(np.ones(2 * d + 2), np.zeros(n))

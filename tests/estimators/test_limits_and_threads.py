@@ -40,8 +40,10 @@ def state(machine):
 def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind):
     X, labels, numbers = data()
     y = labels if kind in (SVC, LinearSVC) else numbers
-    fresh, machine = kind(), kind().fit(X, y)
-    before, values = state(machine), machine.predict(X)
+    fresh = kind()
+    machine = kind().fit(X, y)
+    before = state(machine)
+    values = machine.predict(X)
     wider = np.column_stack([X, np.full(len(X), np.nan)])
     for bad, weight in ((wider, None), (wider[:, :1], np.full(len(X), np.nan))):  # the width is learnt before the fault
         for each in (fresh, machine):
@@ -60,7 +62,8 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind):
 
 def test_the_user_is_told_of_the_gap_and_has_a_model():
     few, labels, numbers = data(200)
-    noise, many = np.random.default_rng(0).normal(size=(800, 5)), np.random.default_rng(1).integers(0, 3, 800)
+    noise = np.random.default_rng(0).normal(size=(800, 5))
+    many = np.random.default_rng(1).integers(0, 3, 800)
     for machine, X, y in (
         (SVC(max_iter=1, C=100.0, backend="dual_ascent", tol=1e-13), few, labels),
         (SVC(C=1e4, max_iter=2), noise, many), (SVC(C=1e4, time_limit=1e-2), noise, many),
@@ -90,7 +93,8 @@ def test_a_time_limit_is_for_all_machines_of_a_fit(monkeypatch):
     monkeypatch.setattr(one_by_one, "monotonic", ticks)
     monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=ticks))
     X, y, _ = data(900, 8, k=6)
-    machine, given = NuSVC(nu=0.8, time_limit=0.2, backend="dual_ascent", tol=1e-12), []
+    machine = NuSVC(nu=0.8, time_limit=0.2, backend="dual_ascent", tol=1e-12)
+    given = []
 
     def solve(problem, **options):
         given.append(options["time_limit"])
@@ -126,7 +130,8 @@ def test_a_joint_machine_whose_kernel_matrix_takes_too_long_ends_at_once():
 @for_each("gamma", [1.0, 1e-200])
 def test_a_nu_machine_without_a_margin_fits(gamma):
     """All samples are equal, so that ρ is 0, by which LIBSVM divides."""
-    X, y = np.ones((30, 2)), np.arange(30) % 2
+    X = np.ones((30, 2))
+    y = np.arange(30) % 2
     with pytest.warns(qpsvm.DegenerateWarning, match="NuSVC: w is 0, and so is rho"):
         machine = NuSVC(gamma=gamma).fit(X, y)
     assert machine.gap_ <= machine.tol
@@ -174,7 +179,8 @@ def test_fits_in_several_threads_do_not_disturb_each_other():
     """Other options, other warnings; the settings of NumPy, of BLAS and of `warnings` are afterwards what they were."""
     X, y, numbers = data(120, k=3)
     expected = SVC(C=10.0).fit(X, y).decision_function(X), SVR(tol=1e-9, backend="cvxopt").fit(X, numbers).predict(X)
-    before, filters = np.geterr(), list(warnings.filters)
+    before = np.geterr()
+    filters = list(warnings.filters)
     of_classes, of_numbers, gaps = run_together(
         lambda: [SVC(C=10.0).fit(X, y).decision_function(X) for _ in range(6)],
         lambda: [SVR(tol=1e-9, backend="cvxopt").fit(X, numbers).predict(X) for _ in range(6)],
@@ -198,7 +204,8 @@ def test_one_estimator_and_its_results_from_several_threads(backend):
         return [result.gap for result in machine.results_] + [machine.decision_function(X).shape[1]]
 
     assert len(run_together(*(lambda n=n: work(n) for n in (0, 150, 0, 120)))) == 4
-    n, s = machine.shape_fit_[0], len(machine.support_)  # of one of the fits, whole
+    n = machine.shape_fit_[0]  # of one of the fits, whole
+    s = len(machine.support_)
     assert machine.dual_coef_.shape == (3, s)
     assert machine.support_.max() < n
     assert machine._solution.coef.shape[1] == n
@@ -237,7 +244,8 @@ def test_ctrl_c_ends_the_fit_and_leaves_the_estimator_as_it_was():
         assert state(machine) == before
         assert vars(fresh).keys() == fresh.get_params().keys()
     search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [1.0]}, cv=2).fit(X[:60], y[:60])
-    machine, expected = search.best_estimator_[-1], search.predict(X[:20])
+    machine = search.best_estimator_[-1]
+    expected = search.predict(X[:20])
     before = state(machine)
     search.set_params(param_grid={"svc__C": [1e4, 1e5], **{f"svc__{key}": [value] for key, value in SLOW.items()}})
     interrupt(lambda: search.fit(X, y))

@@ -45,9 +45,11 @@ def test_the_exported_model_predicts_the_same(name):
     """By this library's function; and by skl2onnx itself, pipelines within pipelines, once it was told."""
     skl2onnx = pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
-    machine, some = FITTED[name], X[:1].astype(np.float32)
+    machine = FITTED[name]
+    some = X[:1].astype(np.float32)
     scaled = StandardScaler().fit(X)
-    piped, nested = make_pipeline(scaled, machine), make_pipeline(scaled, make_pipeline(scaled, machine))
+    piped = make_pipeline(scaled, machine)
+    nested = make_pipeline(scaled, make_pipeline(scaled, machine))
     register_onnx()
     register_onnx()  # a second time does no harm
     same = make_pipeline(FunctionTransformer().fit(X), machine)
@@ -58,7 +60,8 @@ def test_the_exported_model_predicts_the_same(name):
         for _ in range(times):
             rows = scaled.inverse_transform(rows)
         session = runtime.InferenceSession(export(exported, some).SerializeToString())
-        told, expected = session.run(None, {"X": rows.astype(np.float32)})[0].ravel(), exported.predict(rows)
+        told = session.run(None, {"X": rows.astype(np.float32)})[0].ravel()
+        expected = exported.predict(rows)
         if name == "OneClassSVM":
             clear = np.abs(machine.decision_function(X)) > 1e-4
             assert (told == expected)[clear].all()
@@ -72,7 +75,8 @@ def test_options_of_skl2onnx_and_estimators_in_others_are_kept():
     skl2onnx = pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
     register_onnx()
-    scaled, some = StandardScaler().fit(X), X[:1].astype(np.float32)
+    scaled = StandardScaler().fit(X)
+    some = X[:1].astype(np.float32)
 
     def run(model, **options):
         made = skl2onnx.to_onnx(model, some, **options)

@@ -62,7 +62,8 @@ def test_batches_lead_to_the_machine_of_all_samples(name):
 
 
 def assert_grows(estimator, y, weight, parts, first=None):
-    growing, whole = clone(estimator), clone(estimator).fit(X, **select_arguments(y, weight, slice(None)))
+    growing = clone(estimator)
+    whole = clone(estimator).fit(X, **select_arguments(y, weight, slice(None)))
     if first is not None:
         growing.fit(X[first].copy(), **select_arguments(y, weight, first))
     for rows in parts:
@@ -80,7 +81,8 @@ def assert_grows(estimator, y, weight, parts, first=None):
 
 
 def test_each_call_is_certified_of_what_was_there():
-    machine, seen = estimators.SVC(gamma=0.7), 0
+    machine = estimators.SVC(gamma=0.7)
+    seen = 0
     for rows in PARTS:
         machine.partial_fit(X[rows], TWO[rows], classes=["no", "yes"])
         seen += len(rows)
@@ -124,7 +126,8 @@ def test_scikit_learns_wrappers_pass_batches_on():
 def test_what_cannot_be_done_is_said_and_changes_nothing():
     machine = estimators.SVC().partial_fit(X[:50], TWO[:50])
     before = machine.decision_function(X)
-    changed, function = X.copy(), estimators.SVC(kernel=lambda A, B: A @ B.T).fit(X, TWO)
+    changed = X.copy()
+    function = estimators.SVC(kernel=lambda A, B: A @ B.T).fit(X, TWO)
     fitted = estimators.SVC().fit(changed, TWO)
     changed[3] += 1.0
     for call, kind, words in (

@@ -50,7 +50,8 @@ def names_now() -> dict[str, type]:
 
 
 def test_names_are_taken_and_given_back_as_they_were():
-    listed, doc = list(svm.__all__), svm.__doc__
+    listed = list(svm.__all__)
+    doc = svm.__doc__
     first = qpsvm.patch_sklearn()
     assert names_now() == CLASSES
     assert first.names == tuple(CLASSES)

@@ -46,7 +46,8 @@ def test_scikit_learns_problem_with_its_intercept(given, sparse):
     for ours, theirs, loss, target, cost in cases:
 
         def objective(machine, cost=cost):
-            w, b = machine.coef_.ravel(), float(np.ravel(machine.intercept_)[0]) if machine.fit_intercept else 0.0
+            w = machine.coef_.ravel()
+            b = float(np.ravel(machine.intercept_)[0]) if machine.fit_intercept else 0.0
             return 0.5 * w @ w + 0.5 * (b / given.get("intercept_scaling", 1.0)) ** 2 + cost(samples @ w + b)
 
         mine = ours(loss=loss, tol=1e-9, **given).fit(samples, target)
@@ -69,7 +70,8 @@ def test_an_intercept_that_is_not_asked_for_is_0():
 @for_each("kind", [SVC, NuSVC, LinearSVC, SVR, LinearSVR, OneClassSVM, SVDD])
 def test_any_backend_gives_the_same(kind):
     own, _ = data(kind)
-    usual, other = fitted(kind), fitted(kind, backend="cvxopt")
+    usual = fitted(kind)
+    other = fitted(kind, backend="cvxopt")
     results = other.results_ if hasattr(other, "results_") else [other.result_]
     assert {result.solver.name for result in results} == {"cvxopt"}
     np.testing.assert_allclose(values(usual, own), values(other, own), atol=1e-3)

@@ -44,7 +44,8 @@ def test_kernel_values_with_fixed_vectors_are_those_of_differences(offset, sprea
     for s in (1, 9):
         V = offset + spread * rng.normal(size=(s, 3))
         Z = np.concatenate([V[:1], offset + spread * rng.normal(size=(20, 3)), V + 1e-3, V * 1e5, V + 1e150])
-        found, exact = FixedVectors(RBF(gamma), V)(Z), rbf(Z, V, gamma)
+        found = FixedVectors(RBF(gamma), V)(Z)
+        exact = rbf(Z, V, gamma)
         assert np.isfinite(found).all()
         assert np.abs(found - exact).max() <= 3e-11
 
@@ -53,17 +54,19 @@ def test_kernel_values_with_fixed_vectors_are_those_of_differences(offset, sprea
 def test_the_values_of_pairs_are_those_of_their_coefficients(kernel):
     """From k − 1 rows class after class, of which one has no support vector; for one row and for many."""
     rng = np.random.default_rng(1)
-    ends, V = np.array([0, 3, 3, 5, 9]), rng.normal(size=(9, 2))
-    D, b, Z = rng.normal(size=(3, 9)), rng.normal(size=6), rng.normal(size=(40, 2))
+    ends = np.array([0, 3, 3, 5, 9])
+    V = rng.normal(size=(9, 2))
+    D = rng.normal(size=(3, 9))
+    b = rng.normal(size=6)
+    Z = rng.normal(size=(40, 2))
     for some in (ends, np.array([0, 3, 4, 5, 9])):
         of = np.searchsorted(some, np.arange(9), side="right") - 1  # the class of each vector
         coef = np.zeros((6, 9))
         for p, (i, j) in enumerate(combinations(range(4), 2)):
-            coef[p, of == i], coef[p, of == j] = D[j - 1, of == i], D[i, of == j]
-        scores, plain = (
-            ScoreFunctions(kernel, np.arange(9), V, D, b, None, some),
-            ScoreFunctions(kernel, np.arange(9), V, coef, b),
-        )
+            coef[p, of == i] = D[j - 1, of == i]
+            coef[p, of == j] = D[i, of == j]
+        scores = ScoreFunctions(kernel, np.arange(9), V, D, b, None, some)
+        plain = ScoreFunctions(kernel, np.arange(9), V, coef, b)
         expected = kernel(Z, V) @ coef.T + b
         assert np.allclose(scores(Z), expected, rtol=1e-12, atol=1e-12)
         assert np.allclose(plain(Z), expected, rtol=1e-12, atol=1e-12)

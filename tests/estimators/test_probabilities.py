@@ -79,8 +79,10 @@ def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machin
     new = classes(50, 2)[0]
     expected = fit_calibrator(f, y, method).predict_proba(full.decision_function(new)[:, None])
     if method == "isotonic":  # of Platt's targets, as the sigmoid is
-        plus, minus = int(y.sum()), int((1 - y).sum())
-        low, high = 1.0 / (minus + 2.0), (plus + 1.0) / (plus + 2.0)
+        plus = int(y.sum())
+        minus = int((1 - y).sum())
+        low = 1.0 / (minus + 2.0)
+        high = (plus + 1.0) / (plus + 2.0)
         later = low + (high - low) * expected[:, 1]
         expected = np.column_stack([1.0 - later, later])
     np.testing.assert_allclose(full.predict_proba(new), expected, atol=2e-4)
@@ -152,7 +154,8 @@ def test_coupled_pairs_are_a_least_squares_solution():
 def test_probabilities_never_fall_with_f(seed, method):
     """Nor where the labels are noise, whose leave-one-out decisions are on the wrong side more often than not."""
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    X = rng.normal(size=(40, 3))
+    y = np.arange(40) % 2
     machine = SVC(probability=method).fit(X, y)
     other = SVC(probability=method, random_state=7).fit(X, y)  # nothing is random, and the machine stays
     np.testing.assert_array_equal(machine.predict_proba(X), other.predict_proba(X))
@@ -252,11 +255,13 @@ def test_intervals_are_those_of_refits():
     X, t = regression(25, 0)
     new = regression(6, 1)[0]
     machine = SVR(gamma=0.5, tol=1e-10).fit(X, t)
-    f, residual = np.empty((6, 25)), np.empty(25)
+    f = np.empty((6, 25))
+    residual = np.empty(25)
     for i in range(25):
         rest = np.arange(25) != i
         one = clone(machine).fit(X[rest], t[rest])
-        f[:, i], residual[i] = one.predict(new), abs(t[i] - one.predict(X[[i]])[0])
+        f[:, i] = one.predict(new)
+        residual[i] = abs(t[i] - one.predict(X[[i]])[0])
     for alpha in (0.1, 0.25, 0.5):
         low, high = machine.prediction_intervals(new, alpha)
         rank = -int(-(1 - Fraction(str(alpha))) * 26 // 1)

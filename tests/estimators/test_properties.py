@@ -67,7 +67,10 @@ class Fitted:
             warnings.simplefilter("error")  # a `GapWarning` would be a fault here
             self.estimator = estimator.fit(X, y, sample_weight=weight)
         result = self.result = estimator.result_
-        self.unit = result.rho if isinstance(estimator, NuSVC) and result.rho > 0 else 1.0
+        if isinstance(estimator, NuSVC) and result.rho > 0:
+            self.unit = result.rho
+        else:
+            self.unit = 1.0
         modulus = 0.5 if isinstance(estimator, SVDD) else 1.0
         size = max(abs(result.primal), abs(result.dual))
         self.radius = float(np.sqrt(2.0 * result.gap * size / modulus))
@@ -80,7 +83,10 @@ class Fitted:
 
     def f(self, Z):
         estimator = self.estimator
-        values = estimator.decision_function(Z) if hasattr(estimator, "decision_function") else estimator.predict(Z)
+        if hasattr(estimator, "decision_function"):
+            values = estimator.decision_function(Z)
+        else:
+            values = estimator.predict(Z)
         return values * self.unit
 
 
@@ -155,7 +161,10 @@ def swap_labels(case):
     """Let the classes change places, or the targets their signs: f changes its sign."""
     if case.y is None:
         return None
-    turned = {"quantile": 1.0 - case.machine.given["quantile"]} if "quantile" in case.machine.given else {}
+    if "quantile" in case.machine.given:
+        turned = {"quantile": 1.0 - case.machine.given["quantile"]}
+    else:
+        turned = {}
     other = 1 - case.y if case.machine.learns == CLASSES else -case.y
     return case.fitted(case.X, other, **turned), {"factor": -1.0}
 
@@ -193,15 +202,19 @@ def double_rows(case):
 
 def join_idle_sample(case):
     """Add a sample that costs nothing: far on its own side, on f, or well inside. Shares are of one more."""
-    changed, factor = {}, 1.0
+    changed = {}
+    factor = 1.0
     if case.machine.learns == NUMBERS:
-        x, label = case.new[:1], case.base.f(case.new[:1])
+        x = case.new[:1]
+        label = case.base.f(case.new[:1])
     elif case.machine.linear and case.machine.kind is not SVDD:
         w = np.ravel(case.base.estimator.coef_)
-        x, label = case.X[:1] + 1e3 * w / (w @ w), [1 if case.machine.learns == CLASSES else 3]
+        x = case.X[:1] + 1e3 * w / (w @ w)
+        label = [1 if case.machine.learns == CLASSES else 3]
     else:
         rows = np.argsort(case.base.f(case.X))[-1:]  # the best sample: far enough inside?
-        x, label = case.X[rows], pick_rows(case.y, rows)
+        x = case.X[rows]
+        label = pick_rows(case.y, rows)
         margin = case.base.result.rho if case.machine.kind is NuSVC else 1.0
         enough = margin if case.machine.learns == CLASSES else 0.0
         if case.machine.learns == ORDER or case.base.f(x)[0] <= enough + 1e-6:
@@ -249,12 +262,16 @@ def test_classes_by_other_names(kind):
     X = rng.normal(size=(45, 2)) + np.repeat([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]], 15, axis=0)
     y = np.repeat([0, 1, 2], 15)
     names = np.array(["b", "c", "a"])
-    first, second = kind().fit(X, y), kind().fit(X, names[y])
+    first = kind().fit(X, y)
+    second = kind().fit(X, names[y])
     assert (names[first.predict(X)] == second.predict(X)).all()
     first.set_params(**({} if kind is LinearSVC else {"decision_function_shape": "ovo"}))
     second.set_params(**({} if kind is LinearSVC else {"decision_function_shape": "ovo"}))
     one, other = first.decision_function(X), second.decision_function(X)
-    other = other[:, [1, 2, 0]] if kind is LinearSVC else np.column_stack([other[:, 2], -other[:, 0], -other[:, 1]])
+    if kind is LinearSVC:
+        other = other[:, [1, 2, 0]]
+    else:
+        other = np.column_stack([other[:, 2], -other[:, 0], -other[:, 1]])
     near = [np.sqrt(2.0 * r.gap * abs(r.primal)) / (r.rho or 1.0) for m in (first, second) for r in m.results_]
     reach = np.sqrt(np.square(X).sum(axis=1).max()) if kind is LinearSVC else 1.0
     assert np.abs(one - other).max() <= 4.0 * reach * max(near) + 1e-9  # what rounding leaves of b's interval

@@ -75,7 +75,8 @@ def test_classifiers(estimator, target):
 
 @for_each("estimator", REGRESSORS)
 def test_regressors(estimator):
-    stored, memory = clone(estimator).fit(Kept(X, T), None), clone(estimator).fit(X, T)
+    stored = clone(estimator).fit(Kept(X, T), None)
+    memory = clone(estimator).fit(X, T)
     assert stored.gap_ <= 1e-6
     np.testing.assert_allclose(stored.predict(Kept(X)), memory.predict(X), atol=2e-3)
 
@@ -83,12 +84,14 @@ def test_regressors(estimator):
 @for_each("estimator", [OneClassSVM(kernel="linear", nu=0.3), SVDD(kernel="linear", nu=0.3)])
 def test_detectors(estimator):
     far = X + 3.0
-    stored, memory = clone(estimator).fit(Kept(far)), clone(estimator).fit(far)
+    stored = clone(estimator).fit(Kept(far))
+    memory = clone(estimator).fit(far)
     np.testing.assert_allclose(stored.decision_function(Kept(far)), memory.decision_function(far), atol=1e-3)
 
 
 def test_other_kernels_take_the_samples_into_memory():
-    stored, memory = SVC().fit(Kept(X, Y), None), SVC().fit(X, Y)
+    stored = SVC().fit(Kept(X, Y), None)
+    memory = SVC().fit(X, Y)
     assert stored.feature_names_in_.tolist() == list(NAMES)
     np.testing.assert_allclose(stored.decision_function(Kept(X)), memory.decision_function(X), rtol=1e-12)
 

@@ -65,8 +65,10 @@ def test_what_cancels_in_a_kernel_with_ones_counts():
     """K + 1 is tiny where K is nearly −1, and what was rounded is as large as K."""
     rng = np.random.default_rng(3)
     for _ in range(12):
-        n, scale = int(rng.integers(4, 9)), 10.0 ** rng.integers(-5, 0)
-        kernel, C = qpsvm.Polynomial(1, float(10.0 ** rng.integers(-3, 1)), -1.0), float(10.0 ** rng.uniform(9, 12))
+        n = int(rng.integers(4, 9))
+        scale = 10.0 ** rng.integers(-5, 0)
+        kernel = qpsvm.Polynomial(1, float(10.0 ** rng.integers(-3, 1)), -1.0)
+        C = float(10.0 ** rng.uniform(9, 12))
         problem = CSVM(scale * rng.normal(size=(n, 1)), np.arange(n) % 2, C, kernel, intercept="penalised")
         result = problem.at(qpsvm.solve(problem, "cvxopt", check=False, max_iter=100).alpha)
         assert judge(problem, result).gap <= Fraction(result.gap) + Fraction(1, 10**20)

@@ -50,7 +50,8 @@ def dense(matrix: Any) -> Any:
 @for_each("machine", [*MACHINES.values(), *REGRESSIONS.values()])
 def test_the_primal_is_the_one_that_follows_from_the_dual(machine: Any, kernel: Any) -> None:
     problem = machine(kernel)
-    explicit, space = problem.qp("primal"), problem.space
+    explicit = problem.qp("primal")
+    space = problem.space
     svm = problem._build_dual(space.centred_gram, space.computed_intercept)
     generic = build_primal(svm, space.textbook_coordinates)
     if problem._variables_per_sample == 2:

@@ -32,7 +32,8 @@ def clouds(n: int, d: int, apart: float) -> tuple[np.ndarray, np.ndarray]:
 
 def moons(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Two half circles with noise, which overlap."""
-    angle, y = RNG.uniform(0, np.pi, n), np.where(np.arange(n) % 2, 1, -1)
+    angle = RNG.uniform(0, np.pi, n)
+    y = np.where(np.arange(n) % 2, 1, -1)
     X = np.column_stack([np.cos(angle) * y + (y < 0), np.sin(angle) * y + 0.5 * (y < 0)])
     return X + np.random.default_rng(1).normal(scale=0.3, size=X.shape), y
 
@@ -43,9 +44,12 @@ def never_stop() -> None:
 
 def distance(K: Any, u: np.ndarray, v: np.ndarray) -> float:
     """‖Σ u z − Σ v z‖ / max ‖z − z̄‖ by the Gram matrix K (n, n)."""
-    beta, row = u - v, K.mean(axis=0)
+    beta = u - v
+    row = K.mean(axis=0)
     reach = np.max(K.diagonal() - 2 * row + row.mean())
-    return float(np.sqrt(max(beta @ K @ beta, 0.0) / reach)) if reach > 0 else 0.0
+    if reach > 0:
+        return float(np.sqrt(max(beta @ K @ beta, 0.0) / reach))
+    return 0.0
 
 
 def proves(error: NotSeparableError | qpsvm.MarginNotFoundError, y: np.ndarray, K: np.ndarray) -> None:
@@ -60,7 +64,8 @@ def proves(error: NotSeparableError | qpsvm.MarginNotFoundError, y: np.ndarray, 
 
 def test_samples_whose_squares_underflow_are_refused():
     """They looked like one point, and so like classes that meet."""
-    X, y = [[1e-170], [2e-170], [3e-170], [4e-170]], [-1, -1, 1, 1]
+    X = [[1e-170], [2e-170], [3e-170], [4e-170]]
+    y = [-1, -1, 1, 1]
     with pytest.raises(qpsvm.DataError, match="underflows"):
         qpsvm.HardMargin(X, y)
     assert qpsvm.solve(qpsvm.HardMargin(np.array(X) * 1e170, y)).status == "optimal"
@@ -84,7 +89,8 @@ def test_overlapping_moons_are_separable_by_a_margin_that_doubles_do_not_show(n,
 def test_hulls_that_nearly_meet_are_looked_at_again():
     """What the coordinates leave out of K is as large as the distance that counts as none: here the search ended so."""
     X, y = moons(600)
-    problem, rows = HardMargin(X, y, RBF(0.5)), np.arange(600)
+    problem = HardMargin(X, y, RBF(0.5))
+    rows = np.arange(600)
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
     near = hull_distance.HullDistance(u, v, 1.4e-8, np.zeros(0))
     again = hull_distance._refine_hulls(problem.space, y.astype(float), rows, near, never_stop)
@@ -158,7 +164,8 @@ def test_both_bounds_hold_whatever_the_data_are():
 @for_each("n", [2, 6])
 def test_a_constant_kernel_matrix_separates_nothing(n, value, psd, backend):
     """Every sample is the same point of the feature space, on whatever side of zero the constant is."""
-    K, y = np.full((n, n), value), np.where(np.arange(n) % 2, 1, -1)
+    K = np.full((n, n), value)
+    y = np.where(np.arange(n) % 2, 1, -1)
     result = qpsvm.solve(HardMargin(K, y, "precomputed", psd=psd), backend, check=False)
     assert result.status == "infeasible"
     assert result.gap == np.inf
@@ -218,7 +225,8 @@ def test_a_time_limit_is_kept_by_the_search():
 def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
     """Ctrl-C, noted while the search runs: it ends before its next step."""
     X, y = moons(700)
-    problem, presses = HardMargin(X, y, RBF(0.5)), []
+    problem = HardMargin(X, y, RBF(0.5))
+    presses = []
 
     def press_later() -> str | None:
         presses.append(None)
@@ -239,12 +247,14 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
 
 @for_each("storage", [np.asarray, np.asfortranarray, sp.csr_array])
 def test_a_shared_sample_is_found_among_many_rows(storage):
-    X, y = RNG.standard_normal((3000, 3)), np.where(np.arange(3000) % 2, 1.0, -1.0)
+    X = RNG.standard_normal((3000, 3))
+    y = np.where(np.arange(3000) % 2, 1.0, -1.0)
     X[:, :2] = np.round(X[:, :2])
     assert hull_distance.find_shared_sample(storage(X), y) is None
     X[2718] = [0.0, 0.5, -2.0]
     X[1415] = [-0.0, 0.5, -2.0]
-    y[1415], y[2718] = 1.0, -1.0
+    y[1415] = 1.0
+    y[2718] = -1.0
     found = hull_distance.find_shared_sample(storage(X), y)
     assert found is not None
     assert found.distance == 0.0
@@ -253,7 +263,8 @@ def test_a_shared_sample_is_found_among_many_rows(storage):
 
 def test_a_search_that_had_no_time_costs_no_further_certificate(monkeypatch):
     problem = HardMargin(*moons(2000), RBF(1.0))
-    asked, certify = [], Certifier.certify
+    asked = []
+    certify = Certifier.certify
     monkeypatch.setattr(Certifier, "certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
     result = qpsvm.solve(problem, time_limit=1e-3, check=False)
     assert result.status == "time_limit"

@@ -55,7 +55,10 @@ def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, in
     weight = np.linspace(0.5, 2.0, len(label))
     for kernel in (qpsvm.Linear(), *([qpsvm.RBF(0.5)] if intercept == "free" else [])):
         problem = machine(X, label, C=0.8, kernel=kernel, sample_weight=weight, intercept=intercept)
-        F = X if kernel == qpsvm.Linear() else np.linalg.cholesky(kernel(X, X) + 1e-14 * np.eye(len(X)))
+        if kernel == qpsvm.Linear():
+            F = X
+        else:
+            F = np.linalg.cholesky(kernel(X, X) + 1e-14 * np.eye(len(X)))
         P, W, b, _ = solve_all_in_one(F, label, 0.8 * weight, shared=problem._has_shared_slack, intercept=intercept)
         for backend, form in BACKENDS:
             result = qpsvm.solve(problem, backend, form=form)
@@ -184,7 +187,10 @@ def test_the_kinds_are_those_of_the_optimality_conditions():
         rivals = np.arange(3) != label[:, None]
         missing = 1.0 - (result.decision_function(X)[np.arange(18), label][:, None] - result.decision_function(X))
         worst = np.maximum(np.where(rivals, missing, -np.inf).max(axis=1), 0.0)
-        used = result.alpha.sum(axis=1)[:, None] if problem._has_shared_slack else result.alpha
+        if problem._has_shared_slack:
+            used = result.alpha.sum(axis=1)[:, None]
+        else:
+            used = result.alpha
         assert (result.alpha[result.kind == 0] <= 1e-9).all()
         assert np.abs(missing[result.kind == 1]).max() <= 1e-9
         assert np.allclose(np.broadcast_to(used, rivals.shape)[result.kind == 2], 1.0)
@@ -209,7 +215,10 @@ def test_problem_and_result_are_those_of_any_machine(machine):
     np.testing.assert_allclose(result.yf, f[own][:, None] - f, atol=1e-12)
     np.testing.assert_array_equal(result.margin, 1.0 - own)
     np.testing.assert_allclose(result.support_vectors, X[result.coef.any(axis=1)])
-    used = result.alpha.sum(axis=1) if machine is qpsvm.CrammerSinger else result.alpha.max(axis=1)
+    if machine is qpsvm.CrammerSinger:
+        used = result.alpha.sum(axis=1)
+    else:
+        used = result.alpha.max(axis=1)
     assert (used[result.on_margin] < result.upper[result.on_margin]).all()
     np.testing.assert_allclose(used[result.at_bound], result.upper[result.at_bound])
     assert sorted([*result.on_margin, *result.at_bound]) == result.support.tolist()
@@ -226,7 +235,8 @@ def test_weights_of_a_better_point_give_a_better_bound(machine, intercept):
     X, label = samples()
     problem = machine(X, label, intercept=intercept)
     best = qpsvm.solve(problem, tol=1e-9)
-    own, given = problem.certify(0.9 * best.alpha), problem.certify(0.9 * best.alpha, best.w)
+    own = problem.certify(0.9 * best.alpha)
+    given = problem.certify(0.9 * best.alpha, best.w)
     assert best.dual <= given.primal <= own.primal
     assert given.dual == pytest.approx(own.dual, rel=1e-12)
     if intercept != "penalised":  # there b of both points follows from α
@@ -301,7 +311,8 @@ def test_limits_end_with_a_certified_point():
 
 def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
     """The next stage was asked for in no time at all, which was a ParameterError."""
-    turns, now = [], time.perf_counter
+    turns = []
+    now = time.perf_counter
 
     def slow(svm, point, certify, **options):  # noqa: ARG001
         turns.append(point.gap)
@@ -318,7 +329,8 @@ def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
 
 def test_a_press_while_a_rough_point_is_polished_keeps_the_point(monkeypatch):
     module = importlib.import_module("qpsvm.machines.problem.all_in_one")
-    polish, presses = module.polish, []
+    polish = module.polish
+    presses = []
 
     def press(*arguments, **options):
         presses.append(os.kill(os.getpid(), signal.SIGINT))
@@ -371,7 +383,8 @@ def test_samples_that_cannot_be_learnt_are_refused():
 def test_printed_values_are_as_exact_as_the_gap():
     """Where only twice the precision certifies the gap, P is of these digits too."""
     rng = np.random.default_rng(36)
-    X, y = rng.normal(size=(7, 2)), np.arange(7) % 3
+    X = rng.normal(size=(7, 2))
+    y = np.arange(7) % 3
     K = X @ X.T + 1000.0
     K = (K + K.T) / 2.0
     problem = qpsvm.CrammerSinger(K, y, C=1e7, kernel="precomputed", intercept=None)

@@ -26,10 +26,8 @@ def pose(loss: str, **options: Any) -> qpsvm.Problem:
 
 def test_a_width_of_nearly_nothing_is_the_c_svm() -> None:
     """The losses differ by C h/2 a sample at the most."""
-    huber, hinge = (
-        qpsvm.solve(pose("huber", C=2.0, width=1e-6)),
-        qpsvm.solve(qpsvm.CSVM(X, Y, 2.0, sample_weight=S)),
-    )
+    huber = qpsvm.solve(pose("huber", C=2.0, width=1e-6))
+    hinge = qpsvm.solve(qpsvm.CSVM(X, Y, 2.0, sample_weight=S))
     assert hinge.dual - 2.0 * S.sum() * 0.5e-6 * 1.001 <= huber.primal
     assert huber.dual <= hinge.primal * (1 + 1e-9)
 
@@ -71,7 +69,10 @@ def test_what_is_claimed_of_spoilt_samples_is_true(loss: str, spoiler: str) -> N
     for C in (1e-4, 1.0, 1e5):
         spoilt, y = draw_samples(rng, spoiler)
         size = float(np.abs(spoilt).max()) ** 2
-        options = {"width": float(10.0 ** rng.uniform(-3, 1))} if loss == "huber" else {}
+        if loss == "huber":
+            options = {"width": float(10.0 ** rng.uniform(-3, 1))}
+        else:
+            options = {}
         problem = pose(loss, X=spoilt, y=y, C=C / size, sample_weight=None, **options)
         result = qpsvm.solve(problem, check=False)
         assert result.status == "optimal", (C, result.gap)

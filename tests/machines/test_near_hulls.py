@@ -45,7 +45,9 @@ def features(X, kernel):
 
 def draw_near_hulls(rng):
     """Draw few samples, of which some nearly touch those of the other class; often far from the origin."""
-    n, d, style = int(rng.integers(4, 8)), int(rng.integers(1, 3)), int(rng.integers(0, 4))
+    n = int(rng.integers(4, 8))
+    d = int(rng.integers(1, 3))
+    style = int(rng.integers(0, 4))
     y = np.append([0, 1], rng.integers(0, 2, n - 2))
     X = rng.standard_normal((n, d))
     if style == 0:
@@ -61,7 +63,8 @@ def draw_near_hulls(rng):
 
 def count_errors(make, count=25):
     """Count how often each error was raised, where what it says is true."""
-    rng, said = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    said = []
     for _ in range(count):
         problem, truth = make(rng)
         result = qpsvm.solve(problem, check=False)
@@ -134,7 +137,8 @@ def test_where_reduced_hulls_meet_nothing_is_polished(n, monkeypatch):
 
     monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", refuse_polish)
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(n, 10)), rng.integers(2, size=n)
+    X = rng.normal(size=(n, 10))
+    y = rng.integers(2, size=n)
     result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.2))
     assert result.status == "optimal"
     assert result.rho == 0.0

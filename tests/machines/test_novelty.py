@@ -52,7 +52,8 @@ def test_svdd_without_anybody_outside_is_the_smallest_ball(offset):
 @for_each("machine", MACHINES)
 @for_each("kernel", ["linear", RBF(0.5)])
 def test_nu_bounds_the_weight_outside_and_that_of_support_vectors(machine, kernel):
-    X, s = cloud(60) + 2.0, weights(60)
+    X = cloud(60) + 2.0
+    s = weights(60)
     for nu in (0.1, 0.37, 0.8):
         result = qpsvm.solve(machine(X, nu, kernel, s))
         share = nu * s.sum() * (1 + 1e-9)
@@ -97,7 +98,8 @@ def test_a_ball_around_one_place_has_radius_0(kernel, nu):
     if kernel == "precomputed":
         X = np.full((7, 7), 3.0)
     elif kernel == "sparse":
-        X, kernel = sp.csr_array(X), "linear"
+        X = sp.csr_array(X)
+        kernel = "linear"
     result = qpsvm.solve(SVDD(X, nu, kernel))
     assert result.status == "optimal"
     assert result.primal == result.dual == result.radius == result.gap == 0.0
@@ -144,7 +146,8 @@ def test_an_origin_just_outside_of_the_samples_is_outside(distance):
 def test_a_ball_moves_with_its_samples(offset):
     X = cloud()
     moved = X + offset
-    one, other = qpsvm.solve(SVDD(moved - offset, 0.31)), qpsvm.solve(SVDD(moved, 0.31), tol=1e-9)
+    one = qpsvm.solve(SVDD(moved - offset, 0.31))
+    other = qpsvm.solve(SVDD(moved, 0.31), tol=1e-9)
     assert other.status == "optimal"
     assert other.radius == pytest.approx(one.radius, rel=1e-7)
     assert other.centre - offset == pytest.approx(one.centre, abs=1e-6)
@@ -153,14 +156,16 @@ def test_a_ball_moves_with_its_samples(offset):
 
 
 def test_f_of_a_ball_is_the_distance_from_its_boundary_for_new_samples():
-    new, X = cloud(9, seed=1), cloud() + 3.0
+    new = cloud(9, seed=1)
+    X = cloud() + 3.0
     linear = qpsvm.solve(SVDD(X, 0.31))
     assert linear.decision_function(new) == pytest.approx(
         linear.radius**2 - np.square(new - linear.centre).sum(axis=1), rel=1e-12
     )
     assert linear.decision_function(new) == pytest.approx(new @ linear.w + linear.b - np.square(new).sum(axis=1))
     problem = SVDD(X, 0.31, Polynomial(2, gamma=0.5, coef0=1.0))
-    result, K = qpsvm.solve(problem), problem.kernel
+    result = qpsvm.solve(problem)
+    K = problem.kernel
     distance = K.diagonal(new) - 2 * K(new, X) @ result.alpha + result.alpha @ K(X, X) @ result.alpha
     assert result.decision_function(new) == pytest.approx(result.radius**2 - distance, abs=1e-9)
 
@@ -177,11 +182,13 @@ def test_what_is_saved_is_what_is_loaded(kernel, tmp_path):
 
 @for_each("nu", [0.1, 0.5, 1.0])
 def test_plane_and_ball_are_one_where_the_diagonal_is(nu):
-    X, s = cloud(), weights(30)
+    X = cloud()
+    s = weights(30)
     plane, ball = OneClass(X, nu, RBF(0.5), s), SVDD(X, nu, RBF(0.5), s)
     assert type(plane.equivalent_svdd()) is SVDD
     assert type(ball.equivalent_one_class()) is OneClass
-    one, other = qpsvm.solve(plane, tol=1e-9), qpsvm.solve(plane.equivalent_svdd(), tol=1e-9)
+    one = qpsvm.solve(plane, tol=1e-9)
+    other = qpsvm.solve(plane.equivalent_svdd(), tol=1e-9)
     again = qpsvm.solve(ball.equivalent_one_class(), tol=1e-9)
     unit = nu * s.sum()
     assert one.alpha / unit == pytest.approx(other.alpha, abs=1e-6)
@@ -193,13 +200,17 @@ def test_plane_and_ball_are_one_where_the_diagonal_is(nu):
 
 def test_plane_and_ball_are_not_one_elsewhere():
     for one in (OneClass(cloud(), 0.5, "linear"), SVDD(cloud(), 0.5, "linear")):
-        turn = one.equivalent_svdd if isinstance(one, OneClass) else one.equivalent_one_class
+        if isinstance(one, OneClass):
+            turn = one.equivalent_svdd
+        else:
+            turn = one.equivalent_one_class
         with pytest.raises(qpsvm.UnsupportedError, match=r"K\(x, x\) is one number; with Linear"):
             turn()
 
 
 def test_variables_of_the_primal_have_the_letters_of_the_derivation():
-    plane, ball = OneClass(cloud(), 0.5, "linear").qp("primal"), SVDD(cloud(), 0.5).qp("primal")
+    plane = OneClass(cloud(), 0.5, "linear").qp("primal")
+    ball = SVDD(cloud(), 0.5).qp("primal")
     assert list(plane.variables) == ["w", "rho", "xi"]
     assert list(ball.variables) == ["c", "mu", "xi"]
     assert "ONE.2" in plane.title
@@ -209,7 +220,8 @@ def test_variables_of_the_primal_have_the_letters_of_the_derivation():
 def test_a_primal_point_of_the_textbook_has_the_textbook_s_value():
     X = cloud() + 3.0
     problem = SVDD(X, 0.31)
-    result, qp = qpsvm.solve(problem), problem.qp("primal")
+    result = qpsvm.solve(problem)
+    qp = problem.qp("primal")
     mu = (result.radius**2 - result.centre @ result.centre) / 2.0
     x = np.concatenate([result.centre, [mu], result.xi])
     assert qp.objective(x) == pytest.approx(result.primal)

@@ -67,7 +67,8 @@ MACHINES = {
 )
 def test_a_machine_over_blocks_is_the_machine_over_their_array(name, storage):
     whole = X if storage == "dense" else sp.csr_array(X * (np.abs(X) > 0.7))
-    there, here = MACHINES[name](Cut(whole, 37)), MACHINES[name](whole)
+    there = MACHINES[name](Cut(whole, 37))
+    here = MACHINES[name](whole)
     found, known = qpsvm.solve(there), qpsvm.solve(here)
     assert found.status == known.status == "optimal"
     size = max(abs(known.primal), abs(known.dual), 1e-12)
@@ -114,7 +115,8 @@ def table_of(Z):
 
 def write_rows(Z, kind, folder):
     """Write a file of some format, with the labels behind the columns, and return its path."""
-    path, table = folder / f"rows.{kind}", table_of(Z)
+    path = folder / f"rows.{kind}"
+    table = table_of(Z)
     if kind == "npy":
         np.save(path, table.to_numpy())
     elif kind == "svm":
@@ -187,7 +189,8 @@ class TestDask:
         assert "90 × 4" in repr(problem)
 
     def test_sizes_of_chunks_need_not_be_known(self, da):
-        D, y = da.from_array(X, chunks=(40, 4)), da.from_array(Y, chunks=25)
+        D = da.from_array(X, chunks=(40, 4))
+        y = da.from_array(Y, chunks=25)
         some = D[:, 0] > 0
         for Z, z in ((D[some], y[some]), (D[some], Y[X[:, 0] > 0])):
             found = qpsvm.solve(qpsvm.CSVM(Z, z))

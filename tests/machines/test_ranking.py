@@ -147,7 +147,8 @@ def test_one_pair_of_two_samples() -> None:
 
 def test_a_result_has_an_entry_for_each_pair_and_a_coefficient_for_each_sample(tmp_path: Path) -> None:
     problem = qpsvm.Ranking(X, Y, 0.3, sample_weight=S)
-    result, m = qpsvm.solve(problem, tol=1e-9), len(problem.pairs)
+    result = qpsvm.solve(problem, tol=1e-9)
+    m = len(problem.pairs)
     assert result.alpha.shape == result.xi.shape == result.kind.shape == result.yf.shape == (m,)
     f = result.predict(X)
     np.testing.assert_allclose(f, X @ result.w, atol=1e-9)
@@ -198,7 +199,8 @@ def test_points_starts_and_paths(kernel: Any) -> None:
 def test_concordance_is_kendall_s_tau() -> None:
     from scipy.stats import kendalltau
 
-    y, f = RNG.permutation(30), RNG.normal(size=30)
+    y = RNG.permutation(30)
+    f = RNG.normal(size=30)
     problem = qpsvm.Ranking(np.zeros((30, 1)), y)
     assert problem.concordance(f) == pytest.approx((1 + kendalltau(y, f).statistic) / 2)
     assert problem.concordance(y) == 1.0

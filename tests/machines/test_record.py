@@ -126,7 +126,8 @@ def points(own: Any, k: int) -> list[tuple[int, Fraction]]:
 @for_each("name, intercept, weights", CASES)
 def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept: Any, weights: Any) -> None:
     problem = problem_of(name, intercept, weights)
-    record, svm = problem._build_specification(), problem.svm
+    record = problem._build_specification()
+    svm = problem.svm
     upper = record.to_rationals(record.upper)
     radius = np.zeros(svm.m) if svm.upper_radius is None else svm.upper_radius
     for k in range(svm.m):  # rounded down
@@ -156,7 +157,8 @@ def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept
 
 @for_each("seed", range(20))
 def test_floats_below_exact_vectors_are_the_largest_ones(seed: int) -> None:
-    rng, part = np.random.default_rng(seed), Fraction(int(seed % 8 + 1), int(seed + 3))
+    rng = np.random.default_rng(seed)
+    part = Fraction(int(seed % 8 + 1), int(seed + 3))
     a = rng.uniform(0.1, 3.0, 9) * 10.0 ** rng.integers(-5, 6)
     a = np.where(rng.random(9) < 0.3, 1.0, a)
     b = rng.uniform(0.1, 3.0, 9) if seed % 2 else np.full(9, 0.3)
@@ -177,8 +179,10 @@ def test_floats_below_exact_vectors_are_the_largest_ones(seed: int) -> None:
 
 @for_each("size", [1e-320, 1e-300, 1e-3, 1.0, 1e300])
 def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
-    rng, third = np.random.default_rng(27), Fraction(1, 3)
-    a, b = rng.normal(size=9) * size, rng.normal(size=9)
+    rng = np.random.default_rng(27)
+    third = Fraction(1, 3)
+    a = rng.normal(size=9) * size
+    b = rng.normal(size=9)
     for vector in (
         from_floats(a, third), multiply_exactly(a, b, third), concatenate_rationals(from_floats(a), add_exactly(a, b)),
         scale_exactly(concatenate_rationals(from_floats(a), add_exactly(a, b)), third),
@@ -193,8 +197,10 @@ def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
 @for_each("power", [-300, -20, 0, 20, 300])
 def test_floats_are_no_farther_off_than_is_said(size: float, power: int) -> None:
     """Wherever the numbers and their factor lie: products beside either end lose their errors."""
-    rng, factor = np.random.default_rng(3), Fraction(10) ** power * Fraction(7, 3)
-    a, b = np.abs(rng.normal(size=40)) * size, rng.normal(size=40) * size * 2.0**-30
+    rng = np.random.default_rng(3)
+    factor = Fraction(10) ** power * Fraction(7, 3)
+    a = np.abs(rng.normal(size=40)) * size
+    b = rng.normal(size=40) * size * 2.0**-30
     for vector in (
         from_floats(a, factor),
         scale_exactly(add_exactly(a, np.abs(b)), factor),

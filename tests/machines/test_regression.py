@@ -56,7 +56,8 @@ def test_symmetries(name: str, kernel: Any) -> None:
 def test_what_nu_and_tau_bound() -> None:
     for nu in (0.1, 0.5, 0.9):
         result = qpsvm.solve(NuSVR(X, T, 5.0, nu, kernel=RBF(1.0), sample_weight=WEIGHT))
-        missed, total = np.abs(T - result.predict(X)), WEIGHT.sum()
+        missed = np.abs(T - result.predict(X))
+        total = WEIGHT.sum()
         assert (
             WEIGHT[missed > result.epsilon + 1e-8].sum() <= nu * total <= WEIGHT[missed >= result.epsilon - 1e-8].sum()
         )
@@ -94,7 +95,8 @@ def test_nu_and_epsilon_are_two_ways_to_say_it(kernel: Any) -> None:
 def test_the_median_is_an_epsilon_svr_without_a_tube() -> None:
     for intercept in ("free", "penalised", None):
         median = QuantileSVR(X, T, 2.0, sample_weight=WEIGHT, intercept=intercept)
-        twin, result = median.equivalent_epsilon_svr(), qpsvm.solve(median)
+        twin = median.equivalent_epsilon_svr()
+        result = qpsvm.solve(median)
         same = qpsvm.solve(twin)
         assert same.primal == pytest.approx(result.primal, rel=1e-6)
         np.testing.assert_allclose(same.predict(X), result.predict(X), atol=1e-5)

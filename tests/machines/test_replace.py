@@ -33,8 +33,10 @@ PROBLEMS = {
 @for_each("name", PROBLEMS)
 def test_it_is_what_a_problem_of_its_own_is(name):
     problem, changes, alone = PROBLEMS[name]
-    before, title = get_parameters(problem), problem.title
-    new, own = problem.replace(**changes), alone()
+    before = get_parameters(problem)
+    title = problem.title
+    new = problem.replace(**changes)
+    own = alone()
     assert type(new) is type(problem)
     assert new.title == own.title
     assert new.samples is problem.samples
@@ -72,7 +74,8 @@ def test_some_of_the_samples_have_their_part_of_the_gram_matrix(kernel):
     if kernel != "linear":
         problem.space.gram.dense()
     chosen = np.arange(1, 38, 2)
-    part, rows = restrict_to_rows(problem, chosen), problem.active_rows[chosen]
+    part = restrict_to_rows(problem, chosen)
+    rows = problem.active_rows[chosen]
     own = samples[np.ix_(rows, rows)] if kernel == "precomputed" else samples[rows]
     alone = qpsvm.CSVM(own, Y[rows], problem.C[rows], problem.kernel, weight[rows])
     np.testing.assert_allclose(part.space.gram.dense(), alone.space.gram.dense(), rtol=1e-12)
@@ -135,7 +138,8 @@ def test_an_equivalent_machine_has_the_same_constraints_or_none_is_given():
     hinge = qpsvm.PrimalHinge(X, Y, 0.1, constraints=qpsvm.Constraints([[1.0, 0.0]], 0.1))
     median = qpsvm.QuantileSVR(X[:, :1], X[:, 1], constraints=rows)
     for problem, turn in ((hinge, hinge.equivalent_c_svm), (median, median.equivalent_epsilon_svr)):
-        one, other = qpsvm.solve(problem, tol=1e-9), qpsvm.solve(turn(), tol=1e-9)
+        one = qpsvm.solve(problem, tol=1e-9)
+        other = qpsvm.solve(turn(), tol=1e-9)
         assert max(one.constraint_multipliers.values()) > 0.0
         np.testing.assert_allclose(other.w, one.w, atol=1e-6)
     machine = qpsvm.CSVM(X, Y, constraints=qpsvm.Constraints([[1.0, 0.0]], 0.1))

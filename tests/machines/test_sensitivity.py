@@ -139,7 +139,8 @@ def test_without_a_tube_both_rows_of_a_sample_are_one_variable(machine):
     n_slopes = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        samples, targets = rng.integers(0, 3, (5, 1)).astype(float), rng.integers(0, 3, 5).astype(float)
+        samples = rng.integers(0, 3, (5, 1)).astype(float)
+        targets = rng.integers(0, 3, 5).astype(float)
         options = {"epsilon": 0.0} if machine is qpsvm.EpsilonSVR else {"quantile": 0.5}
         problem = machine(samples, targets, C=1.0, **options)
         result = qpsvm.solve(problem, tol=1e-12, check=False)

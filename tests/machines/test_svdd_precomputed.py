@@ -26,7 +26,8 @@ def results() -> tuple[qpsvm.SVMResult, qpsvm.SVMResult]:
 @pytest.mark.parametrize("new", [FEW, X, MANY])
 def test_f_is_that_of_the_kernel_itself(results, new, tmp_path):
     direct, result = results
-    K, own = KERNEL(new, X), KERNEL.diagonal(new)
+    K = KERNEL(new, X)
+    own = KERNEL.diagonal(new)
     result.save(tmp_path / "model.npz")
     path = qpsvm.exact_path(result.problem, "nu", 0.3, 0.8)
     for f in (
@@ -71,10 +72,8 @@ def test_what_is_missing_is_named(results):
 
 def test_samples_of_no_weight_and_samples_left_out():
     weight = np.append(np.ones(11), 0.0)
-    own, other = (
-        qpsvm.SVDD(KERNEL(X, X), NU, kernel="precomputed", sample_weight=weight),
-        qpsvm.SVDD(X, NU, kernel=KERNEL, sample_weight=weight),
-    )
+    own = qpsvm.SVDD(KERNEL(X, X), NU, kernel="precomputed", sample_weight=weight)
+    other = qpsvm.SVDD(X, NU, kernel=KERNEL, sample_weight=weight)
     np.testing.assert_allclose(qpsvm.solve(own, tol=1e-9).yf, qpsvm.solve(other, tol=1e-9).yf, atol=1e-6)
     loo = [qpsvm.leave_one_out(each, tol=1e-9).decision for each in (own, other)]
     np.testing.assert_allclose(loo[0], loo[1], atol=1e-6)

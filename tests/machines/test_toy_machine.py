@@ -80,7 +80,8 @@ def test_the_optimum_is_that_of_an_independent_solver(kernel: Any) -> None:
     problem = SquaredHinge(X, Y, C, kernel)
     K = problem.kernel(X, X)
     root = np.linalg.cholesky(K + 1e-11 * np.eye(len(K)))
-    w, b = cp.Variable(len(K)), cp.Variable()
+    w = cp.Variable(len(K))
+    b = cp.Variable()
     loss = cp.sum_squares(cp.pos(1 - cp.multiply(SIGN, root @ w + b)))
     known = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * loss)).solve(solver="CLARABEL")
     assert qpsvm.solve(problem).primal == pytest.approx(known, rel=1e-6)
@@ -95,7 +96,10 @@ def test_the_terms_of_the_gap_are_public_and_add_up(kernel: Any) -> None:
     total = float(certificate.terms.sum()) + 0.5 * certificate.weight_distance**2
     assert certificate.primal - certificate.dual == pytest.approx(total, rel=1e-9)
     result = qpsvm.solve(problem, max_iter=2, polish=False, backend="interior_point", check=False)
-    distance = 0.0 if kernel != "linear" else 0.5 * float(np.sum((result.w - X.T @ (result.alpha * SIGN)) ** 2))
+    if kernel != "linear":
+        distance = 0.0
+    else:
+        distance = 0.5 * float(np.sum((result.w - X.T @ (result.alpha * SIGN)) ** 2))
     assert result.kkt["gap"].sum() + distance == pytest.approx(result.primal - result.dual, rel=1e-6)
 
 

@@ -175,7 +175,8 @@ def gap_of(problem: qpsvm.Problem, model: Any) -> float:
 def show_stop(problem: qpsvm.Problem, fit: Callable[[], Any], least: float = 0.1, **options: Any) -> Shown:
     """Show a fit of LIBSVM's that its limit of iterations stops, at a gap above the least that counts."""
     model, seconds = time_call(fit)
-    gap, said = gap_of(problem, model), f"no end after {int(np.max(model.n_iter_)):,} iterations"
+    gap = gap_of(problem, model)
+    said = f"no end after {int(np.max(model.n_iter_)):,} iterations"
     return Shown(bool(model.fit_status_ == 1 and gap > least), said, gap, seconds, *solve_timed(problem, **options))
 
 

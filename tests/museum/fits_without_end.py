@@ -23,8 +23,10 @@ def svc_one_feature() -> Shown:
     rng = np.random.default_rng(6)
     X = 4.0 * rng.normal(size=(40, 1))
     y = (rng.random(40) < 0.5).astype(int)
-    gamma, weights = 0.9597420397825849, {0: 1.04884106, 1: 0.95550528}
-    kernel, s = qpsvm.Polynomial(4, gamma, 0.0), np.where(y == 0, weights[0], weights[1])
+    gamma = 0.9597420397825849
+    weights = {0: 1.04884106, 1: 0.95550528}
+    kernel = qpsvm.Polynomial(4, gamma, 0.0)
+    s = np.where(y == 0, weights[0], weights[1])
     machine = SVC(C=100, kernel="poly", degree=4, gamma=gamma, tol=0.01, class_weight=weights, max_iter=10 * MANY)
     return show_stop(qpsvm.CSVM(X, y, 100, kernel, sample_weight=s), lambda: machine.fit(X, y))
 
@@ -38,7 +40,8 @@ def nusvc_five_rows() -> Shown:
     X[1, [5, 6, 10, 12]] = [0.33333333, 0.61538462, 1.0, 1.0]
     X[[2, 4], 10] = 1.0
     X[3, [0, 3, 4, 5, 7, 8]] = [0.66666667, 0.5, 1.0, 0.8, 1.0, 0.5625]
-    y, nu = np.array([0, 1, 1, 0, 1, 0]), 2 / 7
+    y = np.array([0, 1, 1, 0, 1, 0])
+    nu = 2 / 7
     settings = {"nu": nu, "kernel": "poly", "gamma": "auto", "coef0": 10.0}
     for order in map(list, permutations((0, 2, 3, 4, 5))):
         early = NuSVC(**settings, max_iter=MANY // 10).fit(X[order], y[order])
@@ -58,7 +61,8 @@ def nusvc_five_rows() -> Shown:
 @exhibit(issue(4648), 2015, "published", tolerance=1e-5)
 def svc_two_points() -> Shown:
     """Two points far from the origin, which any eye can separate. Of 20 digits of K(x, x) ten cancel."""
-    X, y = np.array([[1.0, 99999.0], [2.0, 99999.0]]), [0, 1]
+    X = np.array([[1.0, 99999.0], [2.0, 99999.0]])
+    y = [0, 1]
     problem = qpsvm.CSVM(X, y, kernel=qpsvm.Polynomial(2, 0.5, 0.0))
     shown = show_stop(
         problem, lambda: SVC(kernel="poly", degree=2, gamma="auto", max_iter=10 * MANY).fit(X, y), tol=1e-5
@@ -89,7 +93,8 @@ def nusvr_three_hours() -> Shown:
 def linearsvc_stricter_is_worse() -> Shown:
     """A stricter tolerance makes the answer worse: C = .1, no intercept and tol = 1e-12 as published, the data not."""
     X, y = make_classification(200, 20, random_state=0)
-    s, C = np.where(y > 0, 1.0, -1.0), 0.1
+    s = np.where(y > 0, 1.0, -1.0)
+    C = 0.1
     ours, our_seconds = solve_timed(qpsvm.PrimalHinge(X, y, lam=1 / (C * len(y)), intercept=None))
 
     def compute_excess(tol: float) -> float:
@@ -100,7 +105,8 @@ def linearsvc_stricter_is_worse() -> Shown:
         w = model.coef_[0]
         return excess((0.5 * w @ w + C * np.maximum(0.0, 1.0 - s * (X @ w)).sum()) / (C * len(y)), ours)
 
-    loose, (strict, seconds) = compute_excess(1e-8), time_call(lambda: compute_excess(1e-12))
+    loose = compute_excess(1e-8)
+    strict, seconds = time_call(lambda: compute_excess(1e-12))
     said = f"tol = 1e-8 ends {loose:.0e} above the optimum, tol = 1e-12 {strict:.0e} after {MANY:,} passes"
     return Shown(strict > 1e-5 and loose < 1e-8, said, strict, seconds, ours, our_seconds)
 
@@ -134,7 +140,8 @@ def svc_tolerance_without_effect() -> Shown:
     settings = {"C": 100, "gamma": 1 / 30, "max_iter": 10 * MANY}
     usual = SVC(**settings, tol=1e-6).fit(X, y)
     model, seconds = time_call(lambda: SVC(**settings, tol=1e-12).fit(X, y))
-    gap, before = gap_of(problem, model), float(problem.at(alpha_of(usual, len(y))).gap)
+    gap = gap_of(problem, model)
+    before = float(problem.at(alpha_of(usual, len(y))).gap)
     ours, our_seconds = solve_timed(problem, tol=1e-10)
     said = f"'converged' at tol = 1e-12 with the gap of tol = 1e-6, {before:.1e}"
     fails = model.fit_status_ == 0 and gap > 1e-6 and gap > 0.9 * before

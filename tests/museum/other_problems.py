@@ -35,12 +35,14 @@ def linearsvc_penalised_intercept() -> Shown:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
-    X, s = X + 10.0, np.where(y > 0, 1.0, -1.0)
+    X = X + 10.0
+    s = np.where(y > 0, 1.0, -1.0)
     model, seconds = time_call(lambda: LinearSVC(loss="hinge", tol=1e-6, max_iter=10**6, random_state=0).fit(X, y))
     ours, our_seconds = solve_timed(qpsvm.CSVM(X, y))
     w = model.coef_[0]
     above = excess(0.5 * w @ w + np.maximum(0.0, 1.0 - s * model.decision_function(X)).sum(), ours)
-    score, accuracy = float(model.score(X, y)), float(np.mean(ours.predict(X) == y))
+    score = float(model.score(X, y))
+    accuracy = float(np.mean(ours.predict(X) == y))
     said = f"{above:.0%} above the optimum; accuracy {score:.3f}, that of the SVM {accuracy:.3f}"
     right = estimators.LinearSVC(loss="hinge").fit(X, y).score(X, y) == accuracy > score
     return Shown(above > 0.1, said, above, seconds, ours, our_seconds, right)
@@ -50,7 +52,8 @@ def linearsvc_penalised_intercept() -> Shown:
 def svc_sigmoid() -> Shown:
     """An indefinite kernel is taken without a word; the dual is then no convex program."""
     X, y = load_iris(return_X_y=True)
-    X, y = X[y > 0, :2], y[y > 0]
+    X = X[y > 0, :2]
+    y = y[y > 0]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model, seconds = time_call(lambda: SVC(kernel="sigmoid").fit(X, y))

@@ -16,12 +16,15 @@ LESSON = Path(__file__).resolve().parents[2] / "notebooks" / "6_seeds.ipynb"
 
 def spark(coefficients: list[float], intercept: float) -> Shown:
     """The objective that Spark documents, at what its documentation prints: (λ/2)‖w‖² + mean hinge, features / σ."""
-    X, y, lam = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]), np.array([1, 0]), 0.01
+    X = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
+    y = np.array([1, 0])
+    lam = 0.01
     deviation = X.std(axis=0, ddof=1)
     moving = deviation > 0  # the first feature is constant: Spark leaves it out, with weight 0
     Z = X[:, moving] / deviation[moving]
     ours, our_seconds = solve_timed(qpsvm.PrimalHinge(Z, y, lam=lam))
-    w, s = np.array(coefficients) * deviation[moving], np.array([1.0, -1.0])
+    w = np.array(coefficients) * deviation[moving]
+    s = np.array([1.0, -1.0])
     above = excess(0.5 * lam * w @ w + float(np.maximum(0.0, 1.0 - s * (Z @ w + intercept)).mean()), ours)
     best = ours.w / deviation[moving]
     right = np.allclose(best, [-1.0, -0.5]) and abs(ours.b - 2.5) < 1e-6  # by hand: both samples are on the margin
@@ -47,10 +50,15 @@ def cuml_class_weight() -> Shown:
     The predictions are those of the thread. What it names as the reason is rebuilt: in each pair the classes were
     called 0 and 1, and weighed as the classes of these names.
     """
-    X, y = np.arange(6.0).repeat(2).reshape(6, 2), np.repeat([0, 1, 2], 2)
-    weight, rows, printed = {0: 0.1, 1: 10.0, 2: 0.5}, [0, 3, 5], [2, 2, 2]
+    X = np.arange(6.0).repeat(2).reshape(6, 2)
+    y = np.repeat([0, 1, 2], 2)
+    weight = {0: 0.1, 1: 10.0, 2: 0.5}
+    rows = [0, 3, 5]
+    printed = [2, 2, 2]
     kernel = qpsvm.RBF(1.0 / (2.0 * X.var()))
-    votes, renamed, gaps = np.zeros((3, 3), dtype=int), np.zeros((3, 3), dtype=int), []
+    votes = np.zeros((3, 3), dtype=int)
+    renamed = np.zeros((3, 3), dtype=int)
+    gaps = []
     for first, second in ((0, 1), (0, 2), (1, 2)):
         pair = (y == first) | (y == second)
         later = y[pair] == second

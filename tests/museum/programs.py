@@ -65,7 +65,8 @@ def osqp_polished() -> Shown:
     )
     q = np.array([2.5229445413976057, -0.7641899948191101, 0.6813963386073322, -1.580571417946669])
     row = np.array([[6802.195057324533, 859169.6071018894, 1307081.4281253067, 881514.7112147971]])
-    low, high = np.array([-490209.4743924113]), np.array([724880.97957331])
+    low = np.array([-490209.4743924113])
+    high = np.array([724880.97957331])
     qp = qpsvm.QP(P=P, q=q, G=np.vstack([row, -row]), h=np.append(high, -low))
     program = QPBounds(qp)
 
@@ -111,7 +112,9 @@ def dual_in_cvxpy(
 def clarabel_unbounded() -> Shown:
     """A soft margin, whose α lie in a box, is called `unbounded` after one step."""
     X, y = load_iris(return_X_y=True)
-    X, y, C = X[y > 0, :2], y[y > 0] - 1, 1e6
+    X = X[y > 0, :2]
+    y = y[y > 0] - 1
+    C = 1e6
     (status, value, _), seconds = time_call(lambda: dual_in_cvxpy(X, y, C, "CLARABEL"))
     strict, _, _ = dual_in_cvxpy(X, y, C, "CLARABEL", tol_infeas_rel=1e-12)
     ours, our_seconds = solve_timed(qpsvm.CSVM(X, y, C))
@@ -124,7 +127,8 @@ def clarabel_unbounded() -> Shown:
 @exhibit(issue(847, "ERGO-Code/HiGHS"), 2022, "of that kind", package="highspy", seen=("1.15.1",))
 def highs_optimal() -> Shown:
     """A hard margin of classes that meet has a dual without bound; HiGHS stops somewhere and says `optimal`."""
-    X, y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
+    X = np.arange(4.0)[:, None]
+    y = np.array([0, 1, 0, 1])
     (status, value, alpha), seconds = time_call(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
     turned = 4e6 * np.array([1.0, 3.0, 3.0, 1.0])  # where 8t − ½·1e-7·20t² is largest, along the ray of no curvature
 

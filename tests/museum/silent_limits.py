@@ -62,7 +62,8 @@ def sgd_oneclass() -> Shown:
     X = np.random.default_rng(0).normal(size=(n, 50)) + 1.0
     model, seconds = time_call(lambda: SGDOneClassSVM(nu=nu, random_state=0).fit(X))
     ours, our_seconds = solve_timed(qpsvm.OneClass(X, nu, "linear"))
-    w, rho = model.coef_, float(model.offset_[0])
+    w = model.coef_
+    rho = float(model.offset_[0])
     value = 0.5 * w @ w - rho + float(np.maximum(0.0, rho - X @ w).mean()) / nu
     value *= (nu * n) ** 2  # from its units to those of α that add up to νn
     gap = (value - ours.dual) / max(abs(value), abs(ours.dual))

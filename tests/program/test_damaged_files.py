@@ -31,7 +31,8 @@ def save_programs(path: Path) -> list[bytes]:
 
 def damage_bytes(content: bytes, rng: np.random.Generator) -> bytes:
     """Return the bytes with some replaced, or without an end or a middle, or with a block repeated."""
-    way, raw = rng.integers(4), bytearray(content)
+    way = rng.integers(4)
+    raw = bytearray(content)
     first, last = sorted(int(place) for place in rng.integers(0, len(raw), 2))
     if way == 0:
         for place in rng.integers(0, len(raw), rng.integers(1, 9)):
@@ -72,7 +73,8 @@ def loads(path: Path, content: bytes) -> bool:
 @pytest.mark.filterwarnings("ignore")  # of NumPy, about old headers and values that it casts
 @pytest.mark.parametrize("way", ["bytes", "members"])
 def test_a_damaged_qp_is_an_error_of_ours_or_a_qp(tmp_path, way):
-    rng, originals = np.random.default_rng(5), save_programs(tmp_path / "whole.npz")
+    rng = np.random.default_rng(5)
+    originals = save_programs(tmp_path / "whole.npz")
     loaded = 0
     for number in range(COUNT):
         content = originals[number % 2]
@@ -102,7 +104,8 @@ def test_words_that_a_qp_does_not_have_are_an_error_of_ours(tmp_path):
 
 
 def test_what_is_wrong_with_a_damaged_qp_is_said(tmp_path):
-    whole, path = unpack_archive(save_programs(tmp_path / "whole.npz")[0]), tmp_path / "damaged.npz"
+    whole = unpack_archive(save_programs(tmp_path / "whole.npz")[0])
+    path = tmp_path / "damaged.npz"
     bad, array = io.BytesIO(), io.BytesIO()
     np.save(bad, np.array([np.nan, 0.0]))
     np.save(array, np.eye(2))
@@ -119,7 +122,8 @@ def test_what_is_wrong_with_a_damaged_qp_is_said(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_damaged_npy_file_of_samples_is_an_error_of_ours(tmp_path):
-    rng, path = np.random.default_rng(6), tmp_path / "damaged.npy"
+    rng = np.random.default_rng(6)
+    path = tmp_path / "damaged.npy"
     np.save(path, np.arange(12.0).reshape(4, 3))
     original = path.read_bytes()
     for _ in range(COUNT):

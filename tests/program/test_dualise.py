@@ -31,7 +31,11 @@ def solve_program(qp: QP, solver: str = "cvxpy", tol: float = 1e-9) -> QPSolutio
 
 def dense(matrix) -> np.ndarray:
     """A dense copy of an array, a sparse array or None, (0, …) for that."""
-    return np.zeros((0, 0)) if matrix is None else matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+    if matrix is None:
+        return np.zeros((0, 0))
+    if sp.issparse(matrix):
+        return matrix.toarray()
+    return np.asarray(matrix)
 
 
 def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
@@ -57,7 +61,8 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 @pytest.mark.slow
 @for_each("cell", CELLS)
 def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell):
-    problem, known = cell.build_problem(), solve_reference(cell.variant, cell.kernel)
+    problem = cell.build_problem()
+    known = solve_reference(cell.variant, cell.kernel)
     primal = problem.qp("primal")
     answer = solve_program(dualise(primal))
     assert answer.reported is Status.OPTIMAL
@@ -113,16 +118,20 @@ def convex_qps(draw) -> QP:
     """Feasible and bounded: made around a feasible x and feasible multipliers, with every kind of bound and of P."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, m, p, k = (draw(st.integers(low, high)) for low, high in ((1, 6), (0, 5), (0, 2), (0, 3)))
-    Z, d = rng.normal(size=(n, k)), rng.uniform(0.5, 2.0, n) * (rng.random(n) < 0.5)
+    Z = rng.normal(size=(n, k))
+    d = rng.uniform(0.5, 2.0, n) * (rng.random(n) < 0.5)
     P = draw(st.sampled_from([Diagonal(d), LowRank(Z), LowRank(Z, d), Dense(Z @ Z.T), LowRank(Z, None, d + 1)]))
     sparse = draw(st.booleans())
     x = rng.normal(size=n)
-    G, A = rng.normal(size=(m, n)), rng.normal(size=(min(p, n), n))
+    G = rng.normal(size=(m, n))
+    A = rng.normal(size=(min(p, n), n))
     kinds = np.array(draw(st.lists(st.sampled_from(["free", "low", "high", "both", "fixed"]), min_size=n, max_size=n)))
     room = rng.uniform(0.0, 1.0, (2, n)) * (kinds != "fixed")
     lb = np.where(np.isin(kinds, ["low", "both", "fixed"]), x - room[0], -np.inf)
     ub = np.where(np.isin(kinds, ["high", "both", "fixed"]), x + room[1], np.inf)
-    z, y, box = rng.exponential(size=m), rng.normal(size=len(A)), rng.normal(size=n)
+    z = rng.exponential(size=m)
+    y = rng.normal(size=len(A))
+    box = rng.normal(size=n)
     assume(m or len(A) or P.dense().any() or (kinds != "free").any())  # CVXPY returns no x for a constant objective
     box = np.where((box > 0) & np.isinf(ub) | (box < 0) & np.isinf(lb), 0.0, box)
     q = -(P @ rng.normal(size=n)) - G.T @ z - A.T @ y - box
@@ -143,14 +152,19 @@ def convex_qps(draw) -> QP:
 
 def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
     """(DORN.4) written out for the multipliers t of the dual's variables, with v for Fᵀu."""
-    value = qp.r - 0.5 * float(t["v"] @ t["v"]) if "v" in t else qp.r
+    if "v" in t:
+        value = qp.r - 0.5 * float(t["v"] @ t["v"])
+    else:
+        value = qp.r
     for name, group in qp.constraints.items():
         if name in t:
             value -= float((qp.h if group.matrix == "G" else qp.b)[group.rows] @ t[name])
     lb, ub = qp.bounds
     if "upper" in t:
         value -= float(ub[np.isfinite(ub)] @ t["upper"])
-    return value + float(lb[np.isfinite(lb)] @ t["lower"]) if "lower" in t else value
+    if "lower" in t:
+        return value + float(lb[np.isfinite(lb)] @ t["lower"])
+    return value
 
 
 @pytest.mark.slow

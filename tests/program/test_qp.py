@@ -117,7 +117,9 @@ def test_a_sparse_diagonal_stays_one_and_without_entries_is_a_linear_program():
 
 
 def test_what_is_in_shape_is_kept_and_nothing_given_is_changed():
-    P, q, G = np.eye(2), np.ones(2), sp.csc_array(np.ones((1, 2)))
+    P = np.eye(2)
+    q = np.ones(2)
+    G = sp.csc_array(np.ones((1, 2)))
     kept = QP(P, q, G=G, h=[1])
     for own, given in ((kept.P.matrix, P), (kept.q, q), (kept.G.data, G.data)):
         assert np.shares_memory(own, given)
@@ -191,7 +193,8 @@ def test_objective_split_and_multiplier():
     assert qp.objective(x) == pytest.approx(0.5 * x @ M @ M.T @ x + qp.q @ x + 2.5, rel=1e-13)
     parts = qp.split(x)
     np.testing.assert_array_equal(np.concatenate([parts["w"], parts["b"]]), x)
-    z, y = np.arange(3.0), np.array([7.0, 8.0])
+    z = np.arange(3.0)
+    y = np.array([7.0, 8.0])
     np.testing.assert_array_equal(qp.multiplier("rest", z, y), [1.0, 2.0])
     np.testing.assert_array_equal(qp.multiplier("all", z, y), [7.0, 8.0])
     with pytest.raises(qpsvm.UnknownOptionError, match="did you mean 'first'"):
@@ -240,7 +243,12 @@ def test_print_shows_names_sizes_structure_and_memory(cell, form):
     assert rows
     assert all(line.split()[-2].isdigit() and line.split()[-3] in {*qp.constraints, "box"} for line in rows), rows
     if form == "dual":
-        structure = "low rank ZZᵀ" if cell.has_explicit_w else "dense" if cell.kernel_case.psd != "raise" else ""
+        if cell.has_explicit_w:
+            structure = "low rank ZZᵀ"
+        elif cell.kernel_case.psd != "raise":
+            structure = "dense"
+        else:
+            structure = ""
         assert structure in text
     else:
         assert "diagonal" in text
@@ -286,7 +294,9 @@ def test_lifted_has_the_same_optimum(variant, kernel):
 
 def test_lifted_keeps_constants_and_the_diagonal():
     rng = np.random.default_rng(1)
-    Z, d, q = rng.normal(size=(6, 2)), rng.uniform(0.5, 2, 6), rng.normal(size=6)
+    Z = rng.normal(size=(6, 2))
+    d = rng.uniform(0.5, 2, 6)
+    q = rng.normal(size=6)
     qp = QP(P=LowRank(Z, d), q=q, r=3.0, G=rng.normal(size=(2, 6)), h=np.zeros(2))
     x = rng.normal(size=6)
     lifted = qp.to_lifted()
@@ -355,7 +365,9 @@ def test_unscaling_a_qp_with_everything():
             "g": Rows("G", slice(0, 2), ""), "h": Rows("G", slice(2, 3), ""), "a": Rows("A", slice(0, 2), "")
         },
     )  # fmt: skip
-    variables, rows, objective = {"u": 3.0, "v": 1e-4}, {"g": 7.0, "a": 0.01}, 250.0
+    variables = {"u": 3.0, "v": 1e-4}
+    rows = {"g": 7.0, "a": 0.01}
+    objective = 250.0
     scaled = qp.scaled(variables, rows, objective)
     s = np.array([3.0] * 4 + [1e-4] * 2)
     np.testing.assert_allclose(scaled.P.dense(), 250.0 * s[:, None] * (M @ M.T) * s, rtol=1e-12)
@@ -405,7 +417,10 @@ def test_residuals_see_every_kind_of_violation():
         P=I2, q=np.array([-1.0, -1.0]), G=np.array([[1.0, 0.0]]), h=np.array([0.25]), A=np.array([[1.0, 1.0]]),
         b=np.array([1.0]), lb=np.array([0.0, -np.inf]),
     )  # fmt: skip
-    x, y, z, z_box = np.array([0.25, 0.75]), np.array([0.25]), np.array([0.5]), np.zeros(2)
+    x = np.array([0.25, 0.75])
+    y = np.array([0.25])
+    z = np.array([0.5])
+    z_box = np.zeros(2)
     assert residuals.compute_primal_residual(qp, x) == 0
     assert residuals.compute_dual_residual(qp, x, y, z, z_box) <= 1e-15
     assert residuals.compute_complementarity(qp, x, z, z_box) == 0

@@ -26,9 +26,11 @@ def draw_program(seed: int) -> qpsvm.QP:
     n, m = int(rng.integers(1, 4)), int(rng.integers(0, 4))
     F = rng.integers(-2, 3, size=(n, int(rng.integers(0, n + 1)))).astype(float)
     unit = 10.0 ** rng.integers(-6, 7) if rng.random() < 0.3 else 1.0
-    G, h = rng.integers(-2, 3, size=(m, n)).astype(float), rng.integers(-1, 5, size=m).astype(float)
+    G = rng.integers(-2, 3, size=(m, n)).astype(float)
+    h = rng.integers(-1, 5, size=m).astype(float)
     if rng.random() < 0.4:
-        G, h = rng.normal(size=G.shape), rng.normal(size=m) + 1.0
+        G = rng.normal(size=G.shape)
+        h = rng.normal(size=m) + 1.0
     rows = {"G": G, "h": h} if m else {}
     if n > 1 and rng.random() < 0.4:
         rows |= {"A": rng.integers(-2, 3, size=(1, n)) / 3.0, "b": rng.integers(-1, 3, size=1) * 0.7}
@@ -42,7 +44,8 @@ def test_the_optimum_is_between_both_sides():
     seen = {"optimal": 0, "other": 0}
     for seed in range(120):
         qp = draw_program(seed)
-        result, value = qpsvm.solve(qp, check=False), compute_optimum(qp)
+        result = qpsvm.solve(qp, check=False)
+        value = compute_optimum(qp)
         if value is None:  # infeasible, unbounded, or an optimum without independent rows
             continue
         assert result.status != "infeasible", seed
@@ -69,11 +72,14 @@ def test_bounds_that_overflow_are_no_crash():
 
 def test_a_poor_point_is_bounded_honestly():
     rng = np.random.default_rng(2)
-    G, h = rng.normal(size=(8, 5)), np.ones(8)
+    G = rng.normal(size=(8, 5))
+    h = np.ones(8)
     qp = qpsvm.QP(P=np.eye(5), q=rng.normal(size=5), G=G, h=h, lb=-1.0, ub=1.0)
-    program, best = QPBounds(qp), qpsvm.solve(qp)
+    program = QPBounds(qp)
+    best = qpsvm.solve(qp)
     for _ in range(50):
-        x, z = rng.normal(size=5), np.abs(rng.normal(size=8))
+        x = rng.normal(size=5)
+        z = np.abs(rng.normal(size=8))
         assert program.bound_below(x, np.zeros(0), z).value <= best.primal
         assert program.bound_above(x, np.zeros(5)).value >= best.dual
     coarse = qpsvm.solve(qp, "osqp", polish=False, tol=1e-2, check=False)
@@ -118,7 +124,8 @@ def round_trips() -> list[qpsvm.QP]:
 def test_a_file_holds_the_same_program(tmp_path, which, ending):
     if ending != ".npz":
         pytest.importorskip("highspy")
-    qp, path = round_trips()[which], tmp_path / f"qp{ending}"
+    qp = round_trips()[which]
+    path = tmp_path / f"qp{ending}"
     if ending == ".npz":
         qp.save(path)
     else:
@@ -234,8 +241,11 @@ def test_a_set_without_room_has_a_face(backend):
 
 
 def test_a_row_that_only_nearly_follows_does_not():
-    rows, sides = np.array([[0.3, 0.3], [0.6, 0.6]]), np.array([0.3, 0.6])
-    none, chosen, x = np.zeros(0, dtype=int), np.array([0]), np.zeros(2)
+    rows = np.array([[0.3, 0.3], [0.6, 0.6]])
+    sides = np.array([0.3, 0.6])
+    none = np.zeros(0, dtype=int)
+    chosen = np.array([0])
+    x = np.zeros(2)
     assert is_implied_row(rows, sides, 1, chosen, x, none, is_equality=True)
     assert not is_implied_row(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, is_equality=True)
     assert is_implied_row(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, is_equality=False)
@@ -252,7 +262,8 @@ def test_rows_imply_bounds_and_never_too_much():
         x = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4)
         G = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.7)
         h = G @ x + np.abs(G) @ np.abs(x) * 1e-15  # x is feasible, and with next to no room
-        A, lb = np.abs(rng.normal(size=(1, n))), np.where(rng.random(n) < 0.8, np.minimum(x, 0.0) - 1.0, -np.inf)
+        A = np.abs(rng.normal(size=(1, n)))
+        lb = np.where(rng.random(n) < 0.8, np.minimum(x, 0.0) - 1.0, -np.inf)
         exact = sum((Fraction(a) * Fraction(v) for a, v in zip(A[0].tolist(), x.tolist(), strict=True)), Fraction(0))
         b = np.array([float(exact)])
         low, high = compute_implied_bounds(A, b + abs(b) * 1e-15, G, h, lb, np.full(n, np.inf))
@@ -280,9 +291,13 @@ def by_hand() -> dict[str, tuple[qpsvm.QP, qpsvm.Problem]]:
     """Duals as a reader writes them, with the machine that each is of."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    y, t = np.sign(X[:, 0] + 0.5 * rng.normal(size=40)), X[:, 1]
-    K, kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)), qpsvm.RBF(0.5)
-    P, n, ones = K * y * y[:, None], 40, np.ones(40)
+    y = np.sign(X[:, 0] + 0.5 * rng.normal(size=40))
+    t = X[:, 1]
+    K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    kernel = qpsvm.RBF(0.5)
+    P = K * y * y[:, None]
+    n = 40
+    ones = np.ones(40)
     two = np.concatenate([0.1 - t, 0.1 + t])
     return {
         "a C-SVM of 40 samples, C = 2": (
@@ -307,7 +322,9 @@ def by_hand() -> dict[str, tuple[qpsvm.QP, qpsvm.Problem]]:
 @for_each("words", by_hand())
 def test_a_machines_dual_written_by_hand_is_recognised(words):
     qp, problem = by_hand()[words]
-    result, other, machine = qpsvm.solve(qp), qpsvm.solve(qp, "cvxopt"), qpsvm.solve(problem)
+    result = qpsvm.solve(qp)
+    other = qpsvm.solve(qp, "cvxopt")
+    machine = qpsvm.solve(problem)
     assert result.solver.name == "kernel_newton"
     assert qpsvm.compile(qp, "auto").backend.name == "kernel_newton"
     assert words in result.machine
@@ -362,7 +379,9 @@ def test_numbers_of_a_spelt_out_byte_order_are_numbers():
 def test_multipliers_are_those_of_the_rows_where_the_bound_uses_what_follows_from_them():
     """x₂ has no upper bound but the one that rows imply: the multipliers belong to the rows all the same."""
     G = np.array([[-2.0, 2.0], [3.0, -2.0], [-2.0, 1.0], [1.0, 0.0]])
-    A, P, q = np.array([[2.0, 0.0]]), np.diag([1.0, 0.0]), np.array([3.0, -1.0])
+    A = np.array([[2.0, 0.0]])
+    P = np.diag([1.0, 0.0])
+    q = np.array([3.0, -1.0])
     program = qpsvm.QP(P, q, r=-5.0, G=G, h=[2.0, -2.5, 1.5, -0.5], A=A, b=[-1.0], lb=[-np.inf, 0.5], ub=[1.5, np.inf])
     result = qpsvm.solve(program)
     assert (result.z >= 0.0).all()

@@ -27,17 +27,23 @@ def textbook_dual(rng: np.random.Generator) -> Drawn:
     n = int(rng.integers(10, 60))
     X = rng.normal(size=(n, int(rng.integers(1, 6))))
     y = np.sign(X[:, 0] + 0.5 * rng.normal(size=n))
-    y[:2], C = [1.0, -1.0], float(rng.choice([0.1, 0.3, 1.0, 10.0]))
-    G, h = np.vstack([-np.eye(n), np.eye(n)]), np.append(np.zeros(n), np.full(n, C))
+    y[:2] = [1.0, -1.0]
+    C = float(rng.choice([0.1, 0.3, 1.0, 10.0]))
+    G = np.vstack([-np.eye(n), np.eye(n)])
+    h = np.append(np.zeros(n), np.full(n, C))
     qp = QP(P=np.outer(y, y) * (X @ X.T), q=-np.ones(n), G=G, h=h, A=y[None, :], b=[0.0])
     return qp, -qpsvm.solve(qpsvm.CSVM(X, y, C)).dual
 
 
 def portfolio(rng: np.random.Generator) -> Drawn:
     """More assets than observations: only Σw = 1 and w ≥ 0 bound them."""
-    n, returns = int(rng.integers(5, 50)), None
+    n = int(rng.integers(5, 50))
+    returns = None
     returns = 0.01 * rng.normal(size=(int(rng.integers(2, 20)), n))
-    rows = {"lb": 0.0} if rng.random() < 0.5 else {"G": -np.eye(n), "h": np.zeros(n)}
+    if rng.random() < 0.5:
+        rows = {"lb": 0.0}
+    else:
+        rows = {"G": -np.eye(n), "h": np.zeros(n)}
     return QP(P=np.cov(returns.T), q=-returns.mean(axis=0), A=np.ones((1, n)), b=[1.0], **rows), None
 
 
@@ -48,7 +54,8 @@ def definite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
 
 def of_rows(parts: dict[str, np.ndarray], A: np.ndarray, b: np.ndarray) -> float:
     """The least value where Ax = b, by least squares."""
-    n, p = A.shape[1], len(A)
+    n = A.shape[1]
+    p = len(A)
     K = np.block([[parts["P"], A.T], [A, np.zeros((p, p))]])
     x = np.linalg.lstsq(K, np.append(-parts["q"], b), rcond=1e-12)[0][:n]
     return float(0.5 * x @ parts["P"] @ x + parts["q"] @ x)
@@ -56,28 +63,39 @@ def of_rows(parts: dict[str, np.ndarray], A: np.ndarray, b: np.ndarray) -> float
 
 def dependent_equalities(rng: np.random.Generator) -> Drawn:
     """Whole numbers, or decimals, with rows that are sums of multiples of others."""
-    n, b = int(rng.integers(3, 8)), np.zeros(4)
+    n = int(rng.integers(3, 8))
+    b = np.zeros(4)
     while np.abs(b).min() < 0.01:  # what is 0 but for rounding is another number
-        A, x = rng.normal(size=(2, n)).round(2), rng.normal(size=n).round(1)
+        A = rng.normal(size=(2, n)).round(2)
+        x = rng.normal(size=n).round(1)
         if rng.random() < 0.5:
-            A, x = rng.integers(-3, 4, size=(2, n)).astype(float), rng.integers(-2, 3, size=n).astype(float)
+            A = rng.integers(-3, 4, size=(2, n)).astype(float)
+            x = rng.integers(-2, 3, size=n).astype(float)
         A = np.vstack([A, DEPENDENT @ A])
         b = A @ x
-    parts, A, b = definite(rng, n), np.vstack([A, np.zeros(n)]), np.append(b, 0.0)
+    parts = definite(rng, n)
+    A = np.vstack([A, np.zeros(n)])
+    b = np.append(b, 0.0)
     return QP(**parts, A=A, b=b), of_rows(parts, A, b)
 
 
 def opposite_rows(rng: np.random.Generator) -> Drawn:
     """An equality as two rows of G, one of them a multiple."""
-    n, side, c = int(rng.integers(2, 8)), float(np.round(rng.normal(), 2)), float(rng.choice([0.1, 1.0, 2.0, 3.0]))
-    a, parts = rng.normal(size=(1, n)).round(2), definite(rng, n)
+    n = int(rng.integers(2, 8))
+    side = float(np.round(rng.normal(), 2))
+    c = float(rng.choice([0.1, 1.0, 2.0, 3.0]))
+    a = rng.normal(size=(1, n)).round(2)
+    parts = definite(rng, n)
     return QP(**parts, G=np.vstack([a, -c * a]), h=[side, -c * side]), of_rows(parts, a, np.array([side]))
 
 
 def implied_row(rng: np.random.Generator) -> Drawn:
     """An inequality that an equality implies, and one of zeros."""
-    n, side, c = int(rng.integers(2, 6)), float(rng.integers(-4, 5)), float(rng.choice([0.1, 0.5, 1.0, -2.0]))
-    a, parts = rng.integers(1, 4, size=(1, n)).astype(float), definite(rng, n)
+    n = int(rng.integers(2, 6))
+    side = float(rng.integers(-4, 5))
+    c = float(rng.choice([0.1, 0.5, 1.0, -2.0]))
+    a = rng.integers(1, 4, size=(1, n)).astype(float)
+    parts = definite(rng, n)
     return QP(**parts, A=a, b=[side], G=np.vstack([c * a, 0.0 * a]), h=[c * side, 0.0]), of_rows(
         parts, a, np.array([side])
     )
@@ -86,18 +104,26 @@ def implied_row(rng: np.random.Generator) -> Drawn:
 def least_squares(rng: np.random.Generator) -> Drawn:
     """Fewer equations than unknowns: optimum 0, along flat directions."""
     m = int(rng.integers(1, 15))
-    n, kind = m + int(rng.integers(1, 30)), rng.integers(3)
-    A, b = 10.0 ** rng.integers(-2, 3) * rng.normal(size=(m, n)), rng.normal(size=m)
+    n = m + int(rng.integers(1, 30))
+    kind = rng.integers(3)
+    A = 10.0 ** rng.integers(-2, 3) * rng.normal(size=(m, n))
+    b = rng.normal(size=m)
     if kind == 1:
-        A, b = rng.integers(-3, 4, size=(m, n)).astype(float), rng.integers(-3, 4, size=m).astype(float)
-    P = qpsvm.LowRank(np.sqrt(2.0) * A.T) if kind == 2 else 2.0 * A.T @ A
+        A = rng.integers(-3, 4, size=(m, n)).astype(float)
+        b = rng.integers(-3, 4, size=m).astype(float)
+    if kind == 2:
+        P = qpsvm.LowRank(np.sqrt(2.0) * A.T)
+    else:
+        P = 2.0 * A.T @ A
     return QP(P=P, q=-2.0 * A.T @ b, r=float(b @ b)), None
 
 
 def tied_linear_program(rng: np.random.Generator) -> Drawn:
     """Fewer rows than variables: every point of a face is optimal."""
     n = int(rng.integers(2, 10))
-    G, z, h = rng.normal(size=(2, n)), np.abs(rng.normal(size=2)), rng.normal(size=2)
+    G = rng.normal(size=(2, n))
+    z = np.abs(rng.normal(size=2))
+    h = rng.normal(size=2)
     return QP(P=sp.csr_array((n, n)), q=-G.T @ z, G=G, h=h), float(-h @ z)
 
 
@@ -129,17 +155,23 @@ def test_what_has_an_optimum_is_optimal(kind, backend):
 
 def unbounded(rng: np.random.Generator) -> QP:
     """P is singular, in whole numbers or not, and q falls along what it leaves; or a linear program."""
-    n, kind = int(rng.integers(1, 7)), rng.integers(3)
+    n = int(rng.integers(1, 7))
+    kind = rng.integers(3)
     if kind == 0:
         return QP(P=sp.csr_array((n, n)), q=-np.abs(rng.normal(size=n)), G=-np.abs(rng.normal(size=(2, n))), h=[1, 1])
-    F = rng.normal(size=(n, n - 1)) if kind == 1 else rng.integers(-2, 3, size=(n, n - 1)).astype(float)
+    if kind == 1:
+        F = rng.normal(size=(n, n - 1))
+    else:
+        F = rng.integers(-2, 3, size=(n, n - 1)).astype(float)
     return QP(P=F @ F.T if n > 1 else [[0.0]], q=rng.normal(size=n) + 0.1)
 
 
 def infeasible(rng: np.random.Generator) -> QP:
     """Rows that contradict each other."""
-    n, kind = int(rng.integers(2, 6)), rng.integers(4)
-    a, parts = rng.normal(size=(1, n)).round(1) + 0.05, definite(rng, n)
+    n = int(rng.integers(2, 6))
+    kind = rng.integers(4)
+    a = rng.normal(size=(1, n)).round(1) + 0.05
+    parts = definite(rng, n)
     if kind == 0:
         return QP(**parts, A=np.vstack([a, 2.0 * a]), b=[1.0, 3.0])
     if kind == 1:
@@ -204,7 +236,8 @@ def test_rows_that_depend_by_rounding_only_are_said():
 def test_decimals_that_agree_are_not_infeasible_whatever_the_scale_of_a_row(seed):
     """Equalities and inequalities through one point, more than variables: in floats no x satisfies all of them."""
     rng = np.random.default_rng(seed)
-    A, x = rng.integers(-9, 10, size=(6, 4)) / 10.0, rng.integers(-9, 10, size=4) / 10.0
+    A = rng.integers(-9, 10, size=(6, 4)) / 10.0
+    x = rng.integers(-9, 10, size=4) / 10.0
     G = (rng.integers(-9, 10, size=(2, 6)) / 10.0) @ A
     for row in (0, 3, 5):
         scale = np.where(np.arange(6) == row, 2.0**40, 1.0)

@@ -40,7 +40,8 @@ def test_primal_and_dual_value_are_the_same(shared, intercept, C, scale):
     assert (used <= C * (1 + 1e-9)).all()
     beta = -alpha
     beta[np.arange(len(X)), label] = alpha.sum(axis=1)
-    W, net = beta.T @ X, beta.sum(axis=0)
+    W = beta.T @ X
+    net = beta.sum(axis=0)
     if intercept == "free":
         assert np.abs(net).max() <= 1e-6 * alpha.sum()
     square_of_b = float(found.b @ found.b) if intercept == "penalised" else 0.0
@@ -51,7 +52,8 @@ def test_primal_and_dual_value_are_the_same(shared, intercept, C, scale):
     loss = np.maximum(missing, 0.0)
     loss = loss.max(axis=1).sum() if shared else loss.sum()
     half_norm = 0.5 * float(np.square(W).sum()) + 0.5 * square_of_b
-    P, D = half_norm + C * loss, float(alpha.sum()) - half_norm
+    P = half_norm + C * loss
+    D = float(alpha.sum()) - half_norm
     assert abs(P - D) <= 1e-6 * P
 
 

@@ -19,7 +19,8 @@ from qpsvm.space.operators import Dense, LowRank
 def test_a_step_is_the_optimum_over_its_sample(step):
     rng = np.random.default_rng(0)
     for _ in range(60):
-        z, C = rng.normal(size=rng.integers(1, 6)) * 10.0 ** rng.uniform(-1, 1), 10.0 ** rng.uniform(-2, 2)
+        z = rng.normal(size=rng.integers(1, 6)) * 10.0 ** rng.uniform(-1, 1)
+        C = 10.0 ** rng.uniform(-2, 2)
         a = step(z, C)
         assert (a >= 0).all()
         assert a.sum() <= C * (1 + 1e-12) if step is compute_shared_step else (a <= C).all()
@@ -58,7 +59,10 @@ def test_the_end_has_the_value_of_a_general_solver(shared, intercept, compiled, 
         ridge = 0.5 * net @ net if intercept == "penalised" else 0.0
         return 0.5 * ((Z.T @ beta) ** 2).sum() + ridge - flat.sum(), net
 
-    rows = [{"type": "ineq", "fun": lambda x: C - x.reshape(n, k - 1).sum(axis=1)}] if shared else []
+    if shared:
+        rows = [{"type": "ineq", "fun": lambda x: C - x.reshape(n, k - 1).sum(axis=1)}]
+    else:
+        rows = []
     rows += [{"type": "eq", "fun": lambda x: value(x)[1][:-1]}] if intercept == "free" else []
     bounds = [(0.0, None if shared else C[i]) for i in range(n) for _ in range(k - 1)]
     found = minimize(

@@ -69,12 +69,15 @@ def load_data(name: str, few: int | None = None) -> tuple[Any, Any]:
     X, y = DATA[name](return_X_y=True)
     X = X / 16.0 if name == "digits" else StandardScaler().fit_transform(X)
     y = scale(y) if name == "diabetes" else y
-    return (X, y) if few is None else (X[:: len(X) // few], y[:: len(X) // few])
+    if few is None:
+        return X, y
+    return X[:: len(X) // few], y[:: len(X) // few]
 
 
 def iter_grid() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the whole grid: data, estimator, parameters."""
-    classes, targets = ("iris", "wine", "breast_cancer", "digits"), ("diabetes", "breast_cancer")
+    classes = "iris", "wine", "breast_cancer", "digits"
+    targets = "diabetes", "breast_cancer"
     kernels: list[dict[str, Any]] = [
         {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}, {"kernel": "rbf"}, {"kernel": "rbf", "gamma": 0.3},
         {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.1},
@@ -117,7 +120,10 @@ def compare(name: str, estimator: str, given: dict[str, Any], few: int | None = 
     )
     tolerated = VALUE_TOL * max(1.0, float(np.abs(f).max()))
     explained = np.maximum(allowed, tolerated)
-    other = ours.predict(X) != theirs.predict(X) if hasattr(ours, "classes_") else np.zeros(len(X), dtype=bool)
+    if hasattr(ours, "classes_"):
+        other = ours.predict(X) != theirs.predict(X)
+    else:
+        other = np.zeros(len(X), dtype=bool)
     wrong = other & (np.abs(f) > explained).all(axis=1)
     return Record(
         name, estimator, given, ours.gap_, gap, float(np.abs(f - g).max() / tolerated * VALUE_TOL),
@@ -127,7 +133,10 @@ def compare(name: str, estimator: str, given: dict[str, Any], few: int | None = 
 
 def as_columns(fitted: Any, X: Any) -> Any:
     """Return f of each of the P machines: (n, P)."""
-    values = fitted.decision_function(X) if hasattr(fitted, "decision_function") else fitted.predict(X)
+    if hasattr(fitted, "decision_function"):
+        values = fitted.decision_function(X)
+    else:
+        values = fitted.predict(X)
     return values.reshape(len(X), -1)
 
 
@@ -138,16 +147,26 @@ def bound_differences(
     kernel = ours._scores.kernel
     own = {name: value for name, value in given.items() if name in NAMES}
     norms = np.sqrt(kernel.diagonal(X))
-    worst, allowed = 0.0, np.zeros_like(g)
-    pairs = list(combinations(range(len(ours.classes_)), 2)) if hasattr(ours, "classes_") else [None]
+    worst = 0.0
+    allowed = np.zeros_like(g)
+    if hasattr(ours, "classes_"):
+        pairs = list(combinations(range(len(ours.classes_)), 2))
+    else:
+        pairs = [None]
     for p, pair in enumerate(pairs):
         rows, coef = read_coefficients(theirs, pair, X, y)
         labelled = () if estimator == "OneClassSVM" else (y[rows],)
         problem = PROBLEMS[estimator](X[rows], *labelled, **own, kernel=kernel, psd="clip")
         result = ours.results_[p] if hasattr(ours, "results_") else ours.result_
         two_sided = len(result.alpha) > len(rows)
-        alpha = np.concatenate([np.maximum(coef, 0), np.maximum(-coef, 0)]) if two_sided else np.abs(coef)
-        unit = alpha.sum() / result.alpha.sum() if estimator in ("NuSVC", "OneClassSVM") else 1.0
+        if two_sided:
+            alpha = np.concatenate([np.maximum(coef, 0), np.maximum(-coef, 0)])
+        else:
+            alpha = np.abs(coef)
+        if estimator in ("NuSVC", "OneClassSVM"):
+            unit = alpha.sum() / result.alpha.sum()
+        else:
+            unit = 1.0
         certificate = problem.certify(alpha / unit)
         worst = max(worst, certificate.gap)
         radius = bound_weight_distance(certificate) + bound_weight_distance(result)
@@ -177,7 +196,10 @@ def read_coefficients(theirs: Any, pair: tuple[int, int] | None, X: Any, y: Any)
     i, j = pair
     codes = np.searchsorted(theirs.classes_, y)
     rows = np.flatnonzero((codes == i) | (codes == j))
-    coef = np.where(codes == i, dual[j - 1], dual[i]) if len(theirs.classes_) > 2 else dual[0]
+    if len(theirs.classes_) > 2:
+        coef = np.where(codes == i, dual[j - 1], dual[i])
+    else:
+        coef = dual[0]
     return rows, coef[rows]
 
 

@@ -24,7 +24,8 @@ KERNELS = ("linear", qpsvm.RBF(0.5))
 
 def build_problem(word: str, kernel: Any) -> Any:
     """Build a machine of the registry: a ranking over fewer samples, since its pairs are many."""
-    kind, n = load_machine(word), 20 if word == "ranking" else 60
+    kind = load_machine(word)
+    n = 20 if word == "ranking" else 60
     rows = X[:n] + (4.0 * (2.0 * Y - 1.0)[:n, None] if word == "hard" else 0.0)
     given = () if kind._target_kind == "none" else (TARGETS[kind._target_kind][:n],)
     own = {"nu": 0.58} if "nu" in kind._hyperparameters else {}  # no whole number of samples, so that b is unique

@@ -99,14 +99,24 @@ def draw_task(seed: int) -> ClaimTask:
 
 def draw_hostile_task(seed: int) -> ClaimTask:
     """Draw a task of extreme data: two samples, unscaled features, extreme weights and C, all samples at one point."""
-    rng, task = np.random.default_rng([13, seed]), draw_task(seed)
+    rng = np.random.default_rng([13, seed])
+    task = draw_task(seed)
     own = task.stated
-    machine, X, y, s, new = dict(own.machine), own.X.copy(), own.y.copy(), own.s.copy(), task.new.copy()
+    machine = dict(own.machine)
+    X = own.X.copy()
+    y = own.y.copy()
+    s = own.s.copy()
+    new = task.new.copy()
     parameters, kernel = dict(machine["parameters"]), dict(machine["kernel"])
     labels = MACHINES[machine["name"]][0] == "labels"
     if rng.random() < 0.3:  # as few as there may be
-        rows = np.r_[np.flatnonzero(y > 0)[:1], np.flatnonzero(y < 0)[:1]] if labels else np.arange(2)
-        X, y, s = X[rows], y[rows], np.ones(2)
+        if labels:
+            rows = np.r_[np.flatnonzero(y > 0)[:1], np.flatnonzero(y < 0)[:1]]
+        else:
+            rows = np.arange(2)
+        X = X[rows]
+        y = y[rows]
+        s = np.ones(2)
         if machine["name"] == "NuSVM":
             parameters["nu"] = float(rng.choice([0.3, 1.0]))
     if rng.random() < 0.5:
@@ -129,7 +139,8 @@ def draw_hostile_task(seed: int) -> ClaimTask:
 
 def build_problem(stated: PlainMachine) -> Any:
     """Build the problem of the library."""
-    name, kernel = stated.machine["name"], dict(stated.machine["kernel"])
+    name = stated.machine["name"]
+    kernel = dict(stated.machine["kernel"])
     made = {"linear": qpsvm.Linear, "polynomial": qpsvm.Polynomial, "rbf": qpsvm.RBF}[kernel.pop("name")](**kernel)
     given = {key: value for key, value in stated.machine["parameters"].items()
              if key != "intercept" or name not in ("NuSVM", "NuSVR")}  # fmt: skip
@@ -144,7 +155,10 @@ class ClaimJudge:
     """
 
     def __init__(self, task: ClaimTask) -> None:
-        self.task, self.faults, self.n_claims, self.n_unknown = task, [], 0, 0
+        self.task = task
+        self.faults = []
+        self.n_claims = 0
+        self.n_unknown = 0
         self.rng = np.random.default_rng([11, task.seed])
 
     def find_optimum(self, stated: PlainMachine, new_points: Any) -> ExactOptimum | None:
@@ -219,7 +233,8 @@ class ClaimJudge:
             other = stated.with_parameters(**{name: value})
             what = f"path at {name}={value!r}"
             self.check_result(what, path.at(value, check=False), other)
-            best, k = self.find_optimum(other, self.task.new), int(np.searchsorted(path.breakpoints, value)) - 1
+            best = self.find_optimum(other, self.task.new)
+            k = int(np.searchsorted(path.breakpoints, value)) - 1
             gap = path.gaps[min(max(k, 0), len(path) - 1)]
             if best is None or not np.isfinite(gap):
                 continue
@@ -238,7 +253,8 @@ class ClaimJudge:
         If ν or τ is a whole number of samples, the optimal b form an interval, but for a float next to it b is one end:
         then the optima of both neighbours count.
         """
-        n, sizes = len(best.active_samples), [float(best.K[i][i]) ** 0.5 for i in range(len(best.K))]
+        n = len(best.active_samples)
+        sizes = [float(best.K[i][i]) ** 0.5 for i in range(len(best.K))]
         for j, value in enumerate(np.atleast_1d(f) if np.isfinite(radius) else ()):
             slack = (radius * (max(sizes) + sizes[n + j]) + 1e-6 * (1.0 + abs(value))) / float(best.program.half)
             low, high = map(float, best.compute_f_range(j))
@@ -275,7 +291,8 @@ class ClaimJudge:
             best = self.find_optimum(rest, at)
             if best is None:
                 continue
-            what, f = f"left out {i}, gap {found.gap[i]!r}", found.decision[[i]]
+            what = f"left out {i}, gap {found.gap[i]!r}"
+            f = found.decision[[i]]
             if stated.machine["name"] != "SVDD":  # whose f at new points is not kept
                 f = np.concatenate([f, found.decision_function(self.task.new)[:, i]])
             self.check_near(what, f, best, _bound_weight_distance(found.gap[i], best), rest, at)
@@ -305,7 +322,8 @@ def _bound_weight_distance(gap: float, best: ExactOptimum) -> float:
 
 def judge_task(task: ClaimTask) -> tuple[list[str], int, int]:
     """Return the false claims about the machine of a task, the number of claims, and of optima not found."""
-    judge, problem = ClaimJudge(task), build_problem(task.stated)
+    judge = ClaimJudge(task)
+    problem = build_problem(task.stated)
     result = qpsvm.solve(problem, tol=task.tol, check=False)
     judge.check_result("solve", result, task.stated)
     rough = problem.at(result.alpha * judge.rng.uniform(0.8, 1.0, len(result.alpha)))

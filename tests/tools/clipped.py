@@ -28,7 +28,8 @@ def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
     K = np.triu(K) + np.triu(K, 1).T
     if rng.random() < 0.3:
         K = K / 3.0
-    C, squared = 10.0 ** rng.uniform(0.0, 12.0), bool(rng.random() < 0.3)
+    C = 10.0 ** rng.uniform(0.0, 12.0)
+    squared = bool(rng.random() < 0.3)
     y = np.where(np.arange(n) < max(n // 2, 1), -1, 1)
     t = rng.integers(-4, 5, n).astype(float)
     given: dict[str, Any] = {"kernel": qpsvm.Precomputed(), "psd": rule}
@@ -60,21 +61,27 @@ def compute_loss(t: Any, C: Any, squared: bool) -> Any:
 def compute_exact_gap(problem: Any, K: np.ndarray, result: Any) -> float:
     """Compute (P − D)/max(|P|, |D|) of the floats that a user holds."""
     with mp.workdps(DIGITS):
-        n, name = len(K), type(problem).__name__
-        M, absorbed = mp.matrix(K.tolist()), problem.intercept == "penalised"
+        n = len(K)
+        name = type(problem).__name__
+        M = mp.matrix(K.tolist())
+        absorbed = problem.intercept == "penalised"
         if absorbed:  # b is the weight of a feature of ones
             M += mp.ones(n)
         if problem.space.is_clipped:  # otherwise K is positive semidefinite where 1ᵀβ = 0, which is enough
             M = compute_positive_part(M)
         M += mp.mpf(problem.space.shift) * mp.eye(n)
         squared = name == "SquaredHinge" or getattr(problem, "loss", "") == "squared"
-        C, b = mp.mpf(float(np.max(problem.C))), mp.mpf(0.0 if absorbed else float(result.b))
+        C = mp.mpf(float(np.max(problem.C)))
+        b = mp.mpf(0.0 if absorbed else float(result.b))
         alpha = [mp.mpf(float(a)) for a in result.alpha]
         if name == "EpsilonSVR":
-            sign, who = [1] * n + [-1] * n, [*range(n), *range(n)]
+            sign = [1] * n + [-1] * n
+            who = [*range(n), *range(n)]
             level = [s * mp.mpf(float(problem.y[i])) - mp.mpf(problem.epsilon) for s, i in zip(sign, who, strict=True)]
         else:
-            sign, who, level = [int(v) for v in problem.y], [*range(n)], [mp.mpf(1)] * n
+            sign = [int(v) for v in problem.y]
+            who = [*range(n)]
+            level = [mp.mpf(1)] * n
         if problem.intercept == "free":
             surplus = mp.fsum(s * a for s, a in zip(sign, alpha, strict=True))
             top = mp.inf if squared else C
@@ -102,7 +109,10 @@ def find_faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, 
     if not np.isfinite(result.gap):
         return str(result.status), []
     truth = compute_exact_gap(problem, K, result)
-    found = [f"false: optimal, gap {truth:.3g}"] if result.status == "optimal" and truth > tol else []
+    if result.status == "optimal" and truth > tol:
+        found = [f"false: optimal, gap {truth:.3g}"]
+    else:
+        found = []
     if truth > result.gap * (1.0 + NEGLIGIBLE_SHARE):
         found.append(f"below: printed {result.gap:.3g}, true {truth:.3g}")
     return str(result.status), found

@@ -33,7 +33,8 @@ class Frame:
     """A minimal data frame: values (n, d) and column names."""
 
     def __init__(self, values: Any, columns: Any) -> None:
-        self.values, self.columns = np.asarray(values), columns
+        self.values = np.asarray(values)
+        self.columns = columns
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         del copy
@@ -73,7 +74,9 @@ def save_to_bytes(model: Model, path: Path) -> bytes:
 def make_samples(model: Model) -> Any:
     """Return two samples to predict."""
     d = model.n_features
-    return X[:2] if d == D else np.linspace(0, 1, 2 * d).reshape(2, d)
+    if d == D:
+        return X[:2]
+    return np.linspace(0, 1, 2 * d).reshape(2, d)
 
 
 ODD: tuple[Any, ...] = (
@@ -99,7 +102,9 @@ def spoil_array(rng: np.random.Generator, array: Any) -> Any:
         case 2:
             return np.asfortranarray(array[::-1] if array.ndim else array)
         case 3:
-            return array[: rng.integers(0, max(len(array), 1))] if array.ndim else np.array([array, array])
+            if array.ndim:
+                return array[: rng.integers(0, max(len(array), 1))]
+            return np.array([array, array])
         case 4:
             return array[None]
         case _:
@@ -172,7 +177,10 @@ def damage_meaning(rng: np.random.Generator, files: list[bytes]) -> bytes:
         arrays = dict(archive)
     if rng.random() < 0.5:
         header = json.loads(str(arrays["header"]))
-        inner = header["parameters"] if header["parameters"] and rng.random() < 0.5 else header
+        if header["parameters"] and rng.random() < 0.5:
+            inner = header["parameters"]
+        else:
+            inner = header
         inner[sorted(inner)[rng.integers(len(inner))]] = ODD[rng.integers(len(ODD))]
         arrays["header"] = np.array(json.dumps(header))
     else:

@@ -56,7 +56,8 @@ def evaluate_display(
     for written, reads in names.rewrites.items():
         latex = latex.replace(written, reads)
     lines = split_statements(latex)
-    report, sets = DisplayReport(), find_index_sets(lines, names)
+    report = DisplayReport()
+    sets = find_index_sets(lines, names)
     for line in lines:
         text = "".join(line)
         words, line = split_words(line)
@@ -88,7 +89,8 @@ def check_optimum(
     if line[0] not in {r"\min", r"\max"} or line[1] != "_" or "=" in split(line, {","})[0][0]:
         return line
     end = find_group_end(line, 2) if line[2] in OPEN else 2
-    over, objective = line[2 : end + 1], line[end + 1 :]
+    over = line[2 : end + 1]
+    objective = line[end + 1 :]
     first, *rest = split(objective, {","})[0]
     value = float(to_single_tensor(Parser(first, names).evaluate(first)).a)
     wanted = optimum(over)
@@ -104,7 +106,8 @@ def check_line(line: list[str], names: Symbols, sets: dict[str, Tensor], report:
     parts, arrows = split(line, ARROWS)
     where: Tensor | None = None
     if arrows:
-        premise, line = parts[0], parts[-1]
+        premise = parts[0]
+        line = parts[-1]
         if r"\partial" not in premise:
             where = evaluate_condition(premise, names, sets)
             if arrows[-1] == r"\Longrightarrow" and not is_hypothetical:
@@ -129,7 +132,10 @@ def check_statement(piece: list[str], names: Symbols, where: Tensor | None, sets
         off = {"=": np.abs(a - b), "≤": a - b, "≥": b - a, "<": a - b, ">": b - a}[relation] - scale
         about = where
         if names.mask is not None and set(names.mask.axes) <= set(axes):
-            about = names.mask if where is None else combine(where, np.logical_and, names.mask)
+            if where is None:
+                about = names.mask
+            else:
+                about = combine(where, np.logical_and, names.mask)
         if about is not None:
             off, mask, _ = align(Tensor(off, axes), about)
             a, b = (np.broadcast_to(align(Tensor(v, axes), about)[0], off.shape) for v in (a, b))

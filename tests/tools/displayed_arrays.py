@@ -87,5 +87,7 @@ def to_single_tensor(value: Any) -> Tensor:
 def to_tensor(value: Any) -> Tensor:
     """Return a value to compare; a column becomes a tensor with the axis "*"."""
     if isinstance(value, Matrix):
-        return to_single_tensor(value) if value.a.size == 1 else Tensor(value.a.ravel(), ("*",))
+        if value.a.size == 1:
+            return to_single_tensor(value)
+        return Tensor(value.a.ravel(), ("*",))
     return value

@@ -34,7 +34,10 @@ class Space:
         rows = [
             item for item in getattr(problem, "constraints", None) or () if isinstance(item, qpsvm.ValueConstraints)
         ]
-        Z = np.vstack([dense(item.Z) for item in rows]) if rows else np.zeros((0, X.shape[1]))
+        if rows:
+            Z = np.vstack([dense(item.Z) for item in rows])
+        else:
+            Z = np.zeros((0, X.shape[1]))
         points = np.vstack([X, (X[:-1] + X[1:])[:4] / 2, Z])
         if isinstance(problem.kernel, qpsvm.Linear):
             features = points
@@ -77,7 +80,10 @@ def get_weights(problem: Any) -> np.ndarray:
 def compute_penalties(problem: Any) -> np.ndarray:
     """Return the penalty of a unit of slack of each row (m,); infinite for a hard margin."""
     s = get_weights(problem)
-    each = getattr(problem, "C", 1.0) * s if not isinstance(problem, qpsvm.Ranking) else s
+    if not isinstance(problem, qpsvm.Ranking):
+        each = getattr(problem, "C", 1.0) * s
+    else:
+        each = s
     match problem:
         case qpsvm.HardMargin():
             return np.full(problem.n, np.inf)
@@ -134,7 +140,8 @@ def compute_row_features(problem: Any, space: Space) -> np.ndarray:
 def find_misses(problem: Any, space: Space, at: Point) -> np.ndarray:
     """Return t − s f of each row (m,), whose positive part is the slack."""
     if isinstance(problem, qpsvm.SVDD):
-        c, R2 = at.w, float(at.w @ at.w + 2 * at.b)
+        c = at.w
+        R2 = float(at.w @ at.w + 2 * at.b)
         return np.square(space.samples - c).sum(axis=1) - R2
     sf = get_signs(problem) * (compute_row_features(problem, space) @ at.w + at.b)
     if isinstance(problem, qpsvm.NuSVM):
@@ -142,7 +149,10 @@ def find_misses(problem: Any, space: Space, at: Point) -> np.ndarray:
     if isinstance(problem, qpsvm.OneClass):
         return -sf
     if isinstance(problem, REGRESSION):
-        epsilon = at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0)
+        if isinstance(problem, qpsvm.NuSVR):
+            epsilon = at.level
+        else:
+            epsilon = getattr(problem, "epsilon", 0.0)
         return get_signs(problem) * np.tile(get_targets(problem), 2) - epsilon - sf
     return 1.0 - sf
 
@@ -184,13 +194,17 @@ def compute_primal(problem: Any, space: Space, at: Point) -> float:
 def get_alpha_bounds(problem: Any, alpha: np.ndarray) -> np.ndarray:
     """Return the bound of α (m,), or the largest α for rows without one: ᾱ is bound − α."""
     C = compute_penalties(problem) / get_unit(problem)
-    return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
+    if is_squared(problem) or np.isinf(C).all():
+        return np.full(len(alpha), alpha.max())
+    return C
 
 
 def compute_lagrangian(problem: Any, space: Space, at: Point, text: str) -> float:
     """Return L without a user's constraints; for arguments with ½ at half of w and b, for ᾱ at bound − α."""
     xi, zeta = compute_slacks(problem, space, at)
-    C, alpha, kept = compute_penalties(problem) / get_unit(problem), at.alpha, xi
+    C = compute_penalties(problem) / get_unit(problem)
+    alpha = at.alpha
+    kept = xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
     bound = get_alpha_bounds(problem, alpha)
@@ -198,7 +212,10 @@ def compute_lagrangian(problem: Any, space: Space, at: Point, text: str) -> floa
     alpha = bound - alpha if r"\bar" in text else alpha
     point = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
     alpha_product = alpha @ (xi + zeta - find_misses(problem, space, point))
-    eta_product = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
+    if is_squared(problem) or np.isinf(C).all():
+        eta_product = 0.0
+    else:
+        eta_product = (C - alpha) @ kept
     return float(compute_primal(problem, space, point) - get_unit(problem) * (alpha_product + eta_product))
 
 

@@ -44,12 +44,17 @@ def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
         return _bind_all_in_one(problem, space, at)
     names = Symbols({}, {"x_": space.samples, "x": space.new, "z_": space.rows})
     values, functions = names.values, names.functions
-    Phi, alpha, s, C = space.samples, at.alpha, get_signs(problem), compute_penalties(problem)
+    Phi = space.samples
+    alpha = at.alpha
+    s = get_signs(problem)
+    C = compute_penalties(problem)
     xi, zeta = compute_slacks(problem, space, at)
     rows = compute_row_features(problem, space)
     ball = isinstance(problem, qpsvm.SVDD)
     w_of_alpha = rows.T @ (s * alpha)
-    K, P, D = Phi @ Phi.T, compute_primal(problem, space, at), compute_dual(problem, at)
+    K = Phi @ Phi.T
+    P = compute_primal(problem, space, at)
+    D = compute_dual(problem, at)
 
     def f(features: np.ndarray) -> np.ndarray:
         if ball:  # R² − ‖φ − c‖²
@@ -105,17 +110,25 @@ def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
 def _bind_two_class(problem: Any, at: Point, names: Symbols) -> None:
     """Bind the symbols of a two-class machine."""
     values, functions = names.values, names.functions
-    alpha, s, C, K, u = at.alpha, get_signs(problem), compute_penalties(problem), values["K"], values["u"]
+    alpha = at.alpha
+    s = get_signs(problem)
+    C = compute_penalties(problem)
+    K = values["K"]
+    u = values["u"]
     Q = K * np.outer(s, s)
     values |= {"y": s, "Q": Q, "C": C, "p": C, "a": C, r"\eta": C - alpha}
-    values[r"\nu_\max"] = 2 * min(C[s > 0].sum(), C[s < 0].sum()) / C.sum() if np.isfinite(C).all() else 1.0
+    if np.isfinite(C).all():
+        values[r"\nu_\max"] = 2 * min(C[s > 0].sum(), C[s < 0].sum()) / C.sum()
+    else:
+        values[r"\nu_\max"] = 1.0
     values |= {"S_+": C[s > 0].sum(), "S_-": C[s < 0].sum(), "S": C.sum()}
     if isinstance(problem, qpsvm.PrimalHinge):
         values |= {r"\lambda": problem.lam, r"\eta": C / problem.lam - alpha, "C": C / problem.lam}
     if isinstance(problem, qpsvm.SquaredHinge):
         values |= {"D": np.diag(1 / (2 * C)), "D_ii": Tensor(1 / (2 * C), ("i",))}
     if isinstance(problem, qpsvm.HuberHinge):
-        h, t = problem.width, np.linspace(0, 3, 31)
+        h = problem.width
+        t = np.linspace(0, 3, 31)
         psi = C[:, None] * np.where(t <= h, t**2 / (2 * h), t - h / 2)
         values |= {r"\kappa": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
         functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
@@ -128,8 +141,12 @@ def _bind_two_class(problem: Any, at: Point, names: Symbols) -> None:
 
 def _bind_regression(problem: Any, at: Point, xi: np.ndarray, names: Symbols) -> None:
     """Bind the symbols of a regression, with ξ and ξ* in `xi` (2n,)."""
-    values, n, alpha, C = names.values, problem.n, at.alpha, compute_penalties(problem)
-    t, (above, below) = get_targets(problem), np.split(alpha, 2)
+    values = names.values
+    n = problem.n
+    alpha = at.alpha
+    C = compute_penalties(problem)
+    t = get_targets(problem)
+    above, below = np.split(alpha, 2)
     half = np.split(C, 2)
     base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
     values |= {
@@ -143,20 +160,26 @@ def _bind_regression(problem: Any, at: Point, xi: np.ndarray, names: Symbols) ->
 
 def _bind_ranking(problem: Any, differences: np.ndarray, at: Point, names: Symbols) -> None:
     """Bind the symbols of a ranking, with the features of the pairs' differences (m, D)."""
-    values, n, alpha, C = names.values, problem.n, at.alpha, compute_penalties(problem)
+    values = names.values
+    n = problem.n
+    alpha = at.alpha
+    C = compute_penalties(problem)
     names.points["z_k"] = differences
     names.rewrites |= {
         "f(x_{i_k})-f(x_{j_k})": r"\langle w,z_k\rangle", r"\varphi(x_{i_k})-\varphi(x_{j_k})": "z_k"
     }  # fmt: skip
     A = np.zeros((len(differences), n))
-    A[np.arange(len(differences)), problem.pairs[:, 0]], A[np.arange(len(differences)), problem.pairs[:, 1]] = 1.0, -1.0
+    A[np.arange(len(differences)), problem.pairs[:, 0]] = 1.0
+    A[np.arange(len(differences)), problem.pairs[:, 1]] = -1.0
     values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(differences))}
 
 
 def _bind_constraints(problem: Any, space: Space, at: Point, names: Symbols) -> None:
     """Bind the symbols of a user's constraints."""
     g, c, h, A = read_constraints(problem, space)
-    lam, ball, values = at.multipliers, isinstance(problem, qpsvm.SVDD), names.values
+    lam = at.multipliers
+    ball = isinstance(problem, qpsvm.SVDD)
+    values = names.values
     w_of_both = compute_row_features(problem, space).T @ (get_signs(problem) * at.alpha) - g.T @ lam / get_unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
     values |= {"h_l": Tensor(read_rhs(problem), ("l",)), "D": as_scalar(compute_dual(problem, at))}
@@ -177,16 +200,23 @@ def _bind_constraints(problem: Any, space: Space, at: Point, names: Symbols) -> 
 
 def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
     """Bind the symbols of an all-in-one machine."""
-    Phi, y, s = space.samples, problem._all_in_one_dual.label, get_weights(problem)
-    n, k = len(Phi), len(problem.classes)
-    C, alpha, one = problem.C * s, np.asarray(at.alpha, dtype=float).copy(), isinstance(problem, qpsvm.CrammerSinger)
+    Phi = space.samples
+    y = problem._all_in_one_dual.label
+    s = get_weights(problem)
+    n = len(Phi)
+    k = len(problem.classes)
+    C = problem.C * s
+    alpha = np.asarray(at.alpha, dtype=float).copy()
+    one = isinstance(problem, qpsvm.CrammerSinger)
     own = np.eye(k, dtype=bool)[y]
     alpha[own] = 0.0
     beta = np.where(own, alpha.sum(axis=1)[:, None], -alpha)
-    W, b = at.w, np.asarray(at.b)
+    W = at.w
+    b = np.asarray(at.b)
     w_of_alpha = beta.T @ Phi
     if at.xi is not None:  # w(α)
-        W, b = w_of_alpha, beta.sum(axis=0) if problem.intercept == "penalised" else b
+        W = w_of_alpha
+        b = beta.sum(axis=0) if problem.intercept == "penalised" else b
     f = Phi @ W.T + b
     missing = np.where(own, 0.0, 1 - (f[np.arange(n), y][:, None] - f))
     xi = np.maximum(missing, 0.0).max(axis=1) if one else np.maximum(missing, 0.0)
@@ -198,10 +228,14 @@ def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
     names = Symbols({}, {"x_": Phi, "x": space.new})
 
     def L(text: str) -> Tensor:
-        half, used = 0.5 if r"\tfrac12" in text else 1.0, complement if r"\bar" in text else alpha
+        half = 0.5 if r"\tfrac12" in text else 1.0
+        used = complement if r"\bar" in text else alpha
         short = np.where(own, 0.0, 1 - half * (f[np.arange(n), y][:, None] - f))
         slack = xi[:, None] if one else xi
-        room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
+        if one:
+            room = (C - used.sum(axis=1)) @ xi
+        else:
+            room = ((C[:, None] - used) * xi)[~own].sum()
         cost = C @ xi if one else (C[:, None] * xi).sum()
         off = (used * np.where(own, 0.0, slack - short)).sum()
         return as_scalar(half**2 * norm + cost - off - room)
@@ -244,7 +278,8 @@ def evaluate_kernel(names: Symbols, text: str) -> Tensor:
 @cache
 def solve_perturbed(problem: Any, text: str) -> Tensor:
     """Solve the problem with one C_i, or one h_j, changed by ±Δ; return P* for each i or j."""
-    index, sign = text[2], 1.0 if text[3] == "+" else -1.0
+    index = text[2]
+    sign = 1.0 if text[3] == "+" else -1.0
     if index == "i":
         C = np.broadcast_to(problem.C, problem.n) * (1.0 + 0.01 * sign * np.eye(problem.n))
         problems = [problem.replace(C=each) for each in C]
@@ -255,9 +290,10 @@ def solve_perturbed(problem: Any, text: str) -> Tensor:
         for other, each in zip(problems, perturbed, strict=True):
             (item,) = problem.constraints
             over_w = isinstance(item, qpsvm.Constraints)
-            constraints = (
-                qpsvm.Constraints(item.G, each, c=item.c) if over_w else qpsvm.ValueConstraints(item.Z, item.A, each)
-            )
+            if over_w:
+                constraints = qpsvm.Constraints(item.G, each, c=item.c)
+            else:
+                constraints = qpsvm.ValueConstraints(item.Z, item.A, each)
             vars(other)["constraints"] = (constraints,)
     optima = [qpsvm.solve(each, tol=1e-12, check=False).primal for each in problems]
     return Tensor(np.array(optima, dtype=float), (index,))

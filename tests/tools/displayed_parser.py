@@ -72,7 +72,10 @@ class Parser:
     """
 
     def __init__(self, tokens: list[str], names: Symbols, sets: dict[str, Tensor] | None = None) -> None:
-        self.tokens, self.names, self.k, self.sets = tokens, names, 0, sets or {}
+        self.tokens = tokens
+        self.names = names
+        self.k = 0
+        self.sets = sets or {}
         self.bars: list[str] = []
 
     def peek(self, ahead: int = 0) -> str:
@@ -151,11 +154,13 @@ class Parser:
         index = self.consume_group()
         body = self.parse_term()
         if r"\in" in index:
-            letters, mask = index[:1], self.sets["".join(index[index.index(r"\in") + 1 :])]
+            letters = index[:1]
+            mask = self.sets["".join(index[index.index(r"\in") + 1 :])]
             body = multiply(body, Tensor(mask.a.astype(float), (letters[0],)))
         elif any(token in RELATIONS for token in index):
             holds = evaluate_condition(index, self.names, self.sets)
-            body, letters = multiply(body, Tensor(holds.a.astype(float), holds.axes)), list(holds.axes)
+            body = multiply(body, Tensor(holds.a.astype(float), holds.axes))
+            letters = list(holds.axes)
             letters = index[:1] if index[1] == r"\ne" else letters  # c ≠ y_i is of c
         else:
             letters = [token for token in index if token != ","]
@@ -195,7 +200,9 @@ class Parser:
             self.bars.append(token)
             value = to_single_tensor(self.parse_sum())
             self.consume(self.bars.pop())
-            return Tensor(np.abs(value.a), value.axes) if token == "|" else compute_root(contract(value, value))
+            if token == "|":
+                return Tensor(np.abs(value.a), value.axes)
+            return compute_root(contract(value, value))
         if token == r"\langle":
             self.k -= 1
             left, right = split(self.consume_group(), {","})[0]
@@ -238,7 +245,9 @@ class Parser:
             if name in self.names.functions and self.peek() == "(":
                 found = self.names.functions[name]
                 arguments = "".join(self.consume_group())
-                return found(arguments) if name == whole else found(arguments, index)
+                if name == whole:
+                    return found(arguments)
+                return found(arguments, index)
         if whole in self.names.values:
             return self.get_value(whole, "")
         if token + mark in self.names.values and index:

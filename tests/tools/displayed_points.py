@@ -33,23 +33,34 @@ def find_optimal_point(problem: Any, result: Any, space: Space) -> Point:
     if isinstance(problem, qpsvm.SVDD):
         w = space.weights(f - result.b + np.square(space.features).sum(axis=1))
         return Point(result.alpha, w / 2, result.b / 2, multipliers=found)
-    level = result.extras.get("epsilon", result.rho) if isinstance(problem, qpsvm.NuSVR) else result.rho
+    if isinstance(problem, qpsvm.NuSVR):
+        level = result.extras.get("epsilon", result.rho)
+    else:
+        level = result.rho
     return Point(result.alpha, space.weights(f - result.b), float(result.b), float(level), found)
 
 
 def draw_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
     """Draw a feasible α, with w(α) if `recovered`, otherwise with a random feasible point of the primal."""
-    upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
-    rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
+    if isinstance(problem, JOINT):
+        upper = np.ones((problem.n, len(problem.classes)))
+    else:
+        upper = np.minimum(problem.upper, 2.0)
+    rows = getattr(problem, "constraints", None)
+    given = rng.uniform(0.0, 1.0, np.shape(upper)) * upper
     given[len(compute_penalties(problem)) if rows else given.size :] *= 0.2  # so that α can balance the multipliers
     some = problem.at(given)
-    alpha, lam = some.alpha, np.asarray(some.constraints["multiplier"]) if rows else np.zeros(0)
+    alpha = some.alpha
+    lam = np.asarray(some.constraints["multiplier"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
     if isinstance(problem, JOINT):
         k = len(problem.classes)
-        W, b = rng.normal(size=(k, D)), rng.normal(size=k)
+        W = rng.normal(size=(k, D))
+        b = rng.normal(size=k)
         return Point(alpha, W, b if problem.intercept else np.zeros(k), xi=np.zeros(0) if recovered else None)
-    w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
+    w = rng.normal(size=D)
+    b = float(rng.normal())
+    level = float(rng.uniform(0.5, 1.0))
     b = abs(b) if isinstance(problem, qpsvm.SVDD) else b  # R² is positive
     if recovered:
         w = compute_row_features(problem, space).T @ (get_signs(problem) * alpha)
@@ -65,10 +76,14 @@ def draw_point(problem: Any, space: Space, rng: np.random.Generator, recovered: 
         w, b = (best.w, best.b) if rows else (1.3 * best.w, 1.3 * best.b)
     if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
         w, b = move_inside(problem, space, w, b)
-    at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(get_signs(problem)))
+    at = Point(alpha, w, b, level, lam)
+    extra = rng.uniform(0.0, 1.0, len(get_signs(problem)))
     C = compute_penalties(problem)
     if isinstance(problem, qpsvm.HuberHinge):
-        at.zeta = extra if recovered else np.maximum(find_misses(problem, space, at), 0.0)
+        if recovered:
+            at.zeta = extra
+        else:
+            at.zeta = np.maximum(find_misses(problem, space, at), 0.0)
         at.xi = problem.width * alpha / C if recovered else extra
     elif recovered:
         at.xi = alpha / (2 * C) if is_squared(problem) else extra
@@ -86,6 +101,7 @@ def move_inside(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np
             room = compute_constraint_slack(problem, space, w, b)[j] - 0.01
             if room < 0.0:
                 step = room / float(moves[j] @ moves[j]) / (2.0 if isinstance(problem, qpsvm.SVDD) else 1.0)
-                w, b = w + step * moves[j, :-1], b + step * moves[j, -1]
+                w = w + step * moves[j, :-1]
+                b = b + step * moves[j, -1]
     assert compute_constraint_slack(problem, space, w, b).min() > 0.0
     return w, b

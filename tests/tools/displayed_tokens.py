@@ -15,7 +15,8 @@ def tokenise(latex: str) -> list[str]:
     text = re.sub(r"\\(begin|end)\{align\*\}", "", latex).replace("{}", "")
     text = re.sub(r"\\phantom\{(?:[^{}]|\{[^{}]*\})*\}", "", text)
     found = [token for token in re.findall(r"\\[a-zA-Z]+|\\.|\d+|[^\s]", text) if token not in IGNORED]
-    depth, kept = 0, []
+    depth = 0
+    kept = []
     for token in found:  # a line may end within brackets
         depth += (token in OPEN) - (token in CLOSE)
         if token != r"\\" or not depth:
@@ -36,7 +37,8 @@ def find_group_end(tokens: list[str], start: int) -> int:
 def split(tokens: list[str], marks: set[str]) -> tuple[list[list[str]], list[str]]:
     """Split at marks outside of all groups; return the parts and the marks."""
     parts: list[list[str]] = [[]]
-    found, depth = [], 0
+    found = []
+    depth = 0
     for token in tokens:
         depth += (token in OPEN) - (token in CLOSE)
         if token in marks and not depth:

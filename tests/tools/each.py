@@ -10,7 +10,8 @@ from typing import Any
 
 def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """As `pytest.mark.parametrize`, in one item; what fails says for which values."""
-    asked, cases = [name.strip() for name in names.split(",")], list(values)
+    asked = [name.strip() for name in names.split(",")]
+    cases = list(values)
     assert cases
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:

@@ -36,7 +36,8 @@ def solve_linear_system(table: list[Vector], defaults: Vector | None = None) -> 
     Unknowns that the equations leave open take the values of `defaults`. Returns None if there is no solution, and
     without `defaults` also if there is more than one.
     """
-    rows, count = [list(row) for row in table], len(table[0]) - 1 if table else len(defaults or ())
+    rows = [list(row) for row in table]
+    count = len(table[0]) - 1 if table else len(defaults or ())
     pivots: list[int] = []
     for column in range(count):
         place = next((k for k in range(len(pivots), len(rows)) if rows[k][column]), None)

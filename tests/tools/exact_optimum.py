@@ -104,7 +104,8 @@ class ExactOptimum:
 
     def _solve_by_clarabel(self) -> Any:
         """Return α (m,) by Clarabel, for the dual scaled to entries of order 1."""
-        rows, soft = self.program.rows, [g for g, ridge in self.program.R.items() if ridge]
+        rows = self.program.rows
+        soft = [g for g, ridge in self.program.R.items() if ridge]
         at = [row.z[0][0] for row in rows]
         sign = np.array([float(row.s) for row in rows])
         K = np.array([[float(self.K[i][j]) for j in at] for i in at])
@@ -131,7 +132,8 @@ class ExactOptimum:
 
     def _try_active_set(self, guess: Any, positive: Any, bounded: Any) -> bool:
         """Solve for the α that are `positive` and not `bounded`; say whether that is an optimum, and store it."""
-        rows, names = self.program.rows, list(self.program.e)
+        rows = self.program.rows
+        names = list(self.program.e)
         free = np.flatnonzero(positive & ~bounded).tolist()
         alpha = [row.U if full and row.U is not None else Fraction(0) for row, full in zip(rows, bounded, strict=True)]
         for k in free:
@@ -139,7 +141,8 @@ class ExactOptimum:
         products = self._compute_products(alpha)
         table = []
         for k in free:
-            i, s = rows[k].z[0][0], rows[k].s
+            i = rows[k].z[0][0]
+            s = rows[k].s
             own = [s * rows[j].s * self.K[i][rows[j].z[0][0]] + (rows[k].d if j == k else 0) for j in free]
             table.append([*own, *(rows[k].E[g] for g in names), rows[k].l - s * products[i]])
         for g in names:
@@ -154,7 +157,8 @@ class ExactOptimum:
             alpha[k] = value
         if any(a < 0 or (row.U is not None and a > row.U) for a, row in zip(alpha, rows, strict=True)):
             return False
-        self.alpha, self.products = alpha, self._compute_products(alpha)
+        self.products = self._compute_products(alpha)
+        self.alpha = alpha
         self.vertices = self._find_multipliers()
         return bool(self.vertices)
 
@@ -214,7 +218,8 @@ class ExactOptimum:
 
     def bound_primal(self, plane: dict[str, Any]) -> Fraction:
         """Return an upper bound of P at a plane as in a proof file: w, coefficients or a ball, and multipliers."""
-        half, mu = self.program.half, {}
+        half = self.program.half
+        mu = {}
         if "centre" in plane:
             centre = [Fraction(x) for x in plane["centre"]]
             mu["b"] = (Fraction(plane["radius"]) ** 2 - sum(x * x for x in centre)) / 2

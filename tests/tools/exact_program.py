@@ -25,7 +25,10 @@ def compute_optimum(qp: QP) -> Fraction | None:
     P = as_fraction_rows(qp.P.dense())
     P = [[(P[i][j] + P[j][i]) / 2 for j in range(qp.n)] for i in range(qp.n)]
     q = as_fractions(qp.q)
-    equalities = [] if qp.A is None else list(zip(as_fraction_rows(qp.A), as_fractions(qp.b), strict=True))
+    if qp.A is None:
+        equalities = []
+    else:
+        equalities = list(zip(as_fraction_rows(qp.A), as_fractions(qp.b), strict=True))
     inequalities = _list_inequalities(qp)
     for active in _iter_active_sets(inequalities, qp.n - len(equalities)):
         rows = [*equalities, *active]
@@ -43,7 +46,10 @@ def compute_optimum(qp: QP) -> Fraction | None:
 def _list_inequalities(qp: QP) -> list[Constraint]:
     """List the rows of G and the finite bounds as gᵀx ≤ h."""
     lb, ub = qp.bounds
-    found = [] if qp.G is None else list(zip(as_fraction_rows(qp.G), as_fractions(qp.h), strict=True))
+    if qp.G is None:
+        found = []
+    else:
+        found = list(zip(as_fraction_rows(qp.G), as_fractions(qp.h), strict=True))
     for j in range(qp.n):
         unit = [Fraction(int(i == j)) for i in range(qp.n)]
         if np.isfinite(ub[j]):
@@ -84,7 +90,8 @@ def proves_unbounded(qp: QP, result: QPResult) -> bool:
 
     Pd = 0 may fail by the change of the data that the result reports.
     """
-    d, share = as_fractions(result.ray), 4 * Fraction(result.data_change)
+    d = as_fractions(result.ray)
+    share = 4 * Fraction(result.data_change)
     products = [[a * b for a, b in zip(row, d, strict=True)] for row in as_fraction_rows(qp.P.dense())]
     is_flat = all(abs(sum(terms, Fraction(0))) <= share * sum(map(abs, terms)) for terms in products)
     descends = dot(as_fractions(qp.q), d) < 0

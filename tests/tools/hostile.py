@@ -38,7 +38,8 @@ def draw_decades(rng: np.random.Generator, size: Any = None) -> Any:
 
 def draw_samples(rng: np.random.Generator, spoiler: str, max_samples: int = 41) -> tuple[Any, Any]:
     """Draw X (n, d) and y (n,) of ±1 with n < `max_samples` (before spoilers repeat rows), spoilt in one way."""
-    n, d = int(rng.integers(2, max_samples)), int(rng.choice([1, 2, 5, 12, 45]))
+    n = int(rng.integers(2, max_samples))
+    d = int(rng.choice([1, 2, 5, 12, 45]))
     positives = int(np.clip(round(rng.choice([0.02, 0.2, 0.5]) * n), 1, n - 1))
     y = np.where(rng.permutation(n) < positives, 1.0, -1.0)
     X = rng.standard_normal((n, d)) + rng.choice([0.0, 0.5, 2.0]) * y[:, None]
@@ -61,7 +62,8 @@ def draw_samples(rng: np.random.Generator, spoiler: str, max_samples: int = 41) 
     elif spoiler == "twice":
         X, y = np.vstack([X, X]), np.concatenate([y, y])
     elif spoiler == "contradictory":
-        X, y = np.vstack([X, X]), np.concatenate([y, -y])
+        X = np.vstack([X, X])
+        y = np.concatenate([y, -y])
     elif spoiler == "separable":
         X[:, 0] += 20 * y
     elif spoiler == "ties":
@@ -78,7 +80,9 @@ def draw_samples(rng: np.random.Generator, spoiler: str, max_samples: int = 41) 
 def store(X: Any, how: str) -> Any:
     """Return X in another form; integers and float32 round it."""
     if how == "integer":
-        return np.round(3 * X).astype(np.int64) if np.abs(X).max() < 1e15 else X
+        if np.abs(X).max() < 1e15:
+            return np.round(3 * X).astype(np.int64)
+        return X
     if how == "float32":
         return X.astype(np.float32)
     if how == "fortran":
@@ -110,7 +114,10 @@ def draw_hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
     kernel: Any = Linear()
     if rng.random() < 0.5:
         gamma = float(10.0 ** rng.uniform(-3, 3) / (d * (float(abs(X).max()) or 1.0) ** 2))
-        kernel = RBF(gamma) if machine == "SVDD" or rng.random() < 0.8 else Polynomial(2, gamma=gamma, coef0=1.0)
+        if machine == "SVDD" or rng.random() < 0.8:
+            kernel = RBF(gamma)
+        else:
+            kernel = Polynomial(2, gamma=gamma, coef0=1.0)
     weight = rng.choice([0.0, 0.5, 1.0, 100.0], n) if rng.random() < 0.2 else None
     if weight is not None and not all(weight[y == sign].any() for sign in (-1, 1)):
         weight = None
@@ -123,9 +130,11 @@ def draw_hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
 
 def _build_machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, common: dict[str, Any]) -> Any:
     """Build the machine with random parameters of any size."""
-    C, nu = float(10.0 ** rng.uniform(-6, 8)), float(rng.choice([1e-12, 1e-3, 0.1, 0.5, 1.0, rng.random() + 1e-9]))
+    C = float(10.0 ** rng.uniform(-6, 8))
+    nu = float(rng.choice([1e-12, 1e-3, 0.1, 0.5, 1.0, rng.random() + 1e-9]))
     intercept: Any = [None, "free", "free", "penalised"][int(rng.integers(4))]
-    width, tau = float(10.0 ** rng.uniform(-4, 2)), float(rng.choice([0.001, 0.1, 0.5, 0.9]))
+    width = float(10.0 ** rng.uniform(-4, 2))
+    tau = float(rng.choice([0.001, 0.1, 0.5, 0.9]))
     epsilon = float(rng.choice([0.0, 1e-3, 0.1, 2.0])) * (float(np.ptp(t)) or 1.0)
     any_b = {**common, "intercept": intercept}
     match machine:

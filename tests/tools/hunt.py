@@ -41,7 +41,10 @@ def examine(kind: str, seed: int) -> tuple[int, str, list[str], float]:
     elif kind == "hostile":
         status, wrong = hostile.examine_seed(seed)
     else:
-        draw = stated_machines.draw_stated if kind == "stated" else stated_machines.draw_stated_pairs
+        if kind == "stated":
+            draw = stated_machines.draw_stated
+        else:
+            draw = stated_machines.draw_stated_pairs
         status, wrong = hostile.examine_solve(*draw(seed))
     return seed, status, wrong, time.perf_counter() - start
 
@@ -75,7 +78,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.only is not None:
         show_problem(options.kind, options.only)
         return 0
-    statuses, faults, seeds = Counter[str](), 0, range(options.seed, options.seed + options.problems)
+    statuses = Counter[str]()
+    faults = 0
+    seeds = range(options.seed, options.seed + options.problems)
     with ProcessPoolExecutor(options.jobs) as pool:
         for seed, status, wrong, seconds in pool.map(partial(examine, options.kind), seeds, chunksize=4):
             statuses[status] += 1

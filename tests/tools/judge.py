@@ -81,7 +81,9 @@ def compute_loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | f
         return Fraction(0)
     best = t / curvature if curvature else None
     if math.isinf(upper):
-        return math.inf if best is None else best * t - curvature * best * best / 2
+        if best is None:
+            return math.inf
+        return best * t - curvature * best * best / 2
     a = Fraction(upper) if best is None else min(best, Fraction(upper))
     return a * t - curvature * a * a / 2
 
@@ -89,7 +91,8 @@ def compute_loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | f
 def build_row_points(X: Any, svm: Any) -> list[Vector]:
     """Return the point of each row of a dual, a sample of X or a combination of samples: (m, d)."""
     if svm.mix is not None:
-        samples, A = [as_fractions(x) for x in X], svm.mix.toarray()
+        samples = [as_fractions(x) for x in X]
+        A = svm.mix.toarray()
         return [[dot(a, column) for column in zip(*samples, strict=True)] for a in map(as_fractions, A)]
     return [as_fractions(x) for x in (X if svm.rows is None else X[svm.rows])]
 
@@ -223,12 +226,18 @@ def _read_plane(
     mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in plane.get("multipliers", {}).items()}
     if "coef" in plane:
         coef = as_fractions(plane["coef"])
-        coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
+        if len(coef) != len(points):
+            coef = [half * coef[i] for i in part]
+        else:
+            coef = [half * c for c in coef]
 
         def compute_plane(beta: Vector) -> PlaneValues:
             return checker.evaluate_by_kernel(kernel, unit, coef, beta)
     else:
-        w = as_fractions(plane["centre"]) if "centre" in plane else [half * x for x in as_fractions(plane["w"])]
+        if "centre" in plane:
+            w = as_fractions(plane["centre"])
+        else:
+            w = [half * x for x in as_fractions(plane["w"])]
 
         def compute_plane(beta: Vector) -> PlaneValues:
             return checker.evaluate_by_coordinates(points, w, beta)
@@ -241,8 +250,14 @@ def _read_plane(
 
 def _check_statement(program: DualProgram, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
     """Assert that the floats of a dual are the documented ones, as stated by the checker, up to some roundings."""
-    diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
-    target = np.zeros(problem.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
+    if machine["name"] == "SVDD":
+        diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))]
+    else:
+        diagonal = []
+    if problem._target_kind == "none":
+        target = np.zeros(problem.n)
+    else:
+        target = np.asarray(problem.samples.target)
     y, s = ([Fraction(float(each[i])) for i in part] for each in (target, np.asarray(problem.sample_weight)))
     documented = checker.build_dual(machine, y, s, part, diagonal)
     size = max((abs(t) for t in y), default=Fraction(0)) + Fraction(machine["parameters"].get("epsilon", 0))
@@ -292,13 +307,15 @@ def _split_equalities(program: DualProgram) -> list[tuple[list[int], Vector, Fra
         kinds.setdefault(tuple(row.E[g] for g in free), []).append(k)
     ((a, b), first), ((c, d), second) = kinds.items()
     e, f = (program.e[g] for g in free)
-    det, ones = a * d - b * c, [Fraction(1)] * m
+    det = a * d - b * c
+    ones = [Fraction(1)] * m
     return [(first, ones, (d * e - c * f) / det), (second, ones, (a * f - b * e) / det)]
 
 
 def _repair(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, Vector, Fraction]:
     """Return α that satisfies every equality, the program with reachable totals, and how far α was off, relative."""
-    off, parts = Fraction(0), _split_equalities(program)
+    off = Fraction(0)
+    parts = _split_equalities(program)
     totals = [total for _, _, total in parts]
     for p, (members, column, total) in enumerate(parts):  # by rounding, a total may exceed what the bounds allow
         uppers = [program.rows[k].U for k in members]
@@ -345,23 +362,29 @@ def _move_surplus(
     for k, row in enumerate(rows):
         for i, factor in row.z:
             Z[k, i] = float(row.s * factor)
-    a, M = np.array([float(x) for x in alpha]), Z @ K
+    a = np.array([float(x) for x in alpha])
+    M = Z @ K
     g = np.array([float(row.l) for row in rows]) - M @ (Z.T @ a) - a * [float(row.d) for row in rows]
     q = np.einsum("ki,ki->k", M, Z) + [float(row.d) for row in rows]
     candidates = []
     for k in members:
         step = -surplus / column[k]
-        moved, U = alpha[k] + step, rows[k].U
+        moved = alpha[k] + step
+        U = rows[k].U
         if moved >= 0 and (U is None or moved <= U):
             candidates.append((float(step) * (g[k] - 0.5 * float(step) * q[k]), k, moved))
     if candidates:
         _, best, moved = max(candidates)
         return [*alpha[:best], moved, *alpha[best + 1 :]]
-    found, left = list(alpha), surplus
+    found = list(alpha)
+    left = surplus
     for k in sorted(members, key=lambda k: -alpha[k]):
         wanted = alpha[k] - left / column[k]
         U = rows[k].U
-        found[k] = max(wanted, Fraction(0)) if U is None else min(max(wanted, Fraction(0)), U)
+        if U is None:
+            found[k] = max(wanted, Fraction(0))
+        else:
+            found[k] = min(max(wanted, Fraction(0)), U)
         left += column[k] * (found[k] - alpha[k])
     assert not left, "no point of the box satisfies the equality"
     return found
@@ -369,15 +392,22 @@ def _move_surplus(
 
 def judge_proof(problem: Any, result: Any) -> Verdict:
     """Judge the plane of a result and the α of its proof for the documented machine, with a user's constraints."""
-    found, point = build_proof_record(problem, result), result.verify().record["point"]
+    found = build_proof_record(problem, result)
+    point = result.verify().record["point"]
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _read_samples(problem, found)
     alpha = [point[k] for k in range(len(point.alpha))]
     y, s = ([Fraction(float(each[i])) for i in part] for each in (found.target, np.asarray(problem.sample_weight)))
-    own = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    if machine["name"] == "SVDD":
+        own = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))]
+    else:
+        own = []
     program = checker.build_dual(machine, y, s, part, own)
     padding = [0.0] * (len(points) - len(part))
-    padded = {**plane, "coef": [*plane["coef"], *padding]} if "coef" in plane and padding else plane
+    if "coef" in plane and padding:
+        padded = {**plane, "coef": [*plane["coef"], *padding]}
+    else:
+        padded = plane
     evaluate, mu = _read_plane(program, padded, points, kernel, unit, part)
     P, D, difference = checker.bound_objectives(
         program, evaluate(_compute_beta(program, alpha, len(points))), alpha, mu
@@ -396,16 +426,26 @@ def find_faults(problem: Any, result: Any, tol: float) -> list[str]:
     numbers = [result.alpha, result.b, result.rho, result.yf, result.coef, *result.extras.values()]
     if not all(np.isfinite(part).all() for part in numbers):
         return ["nan: a number is not finite"]
-    verdict, optimal, found, requested = judge(problem, result), result.status == "optimal", [], tol
-    exact, is_zero = verdict.gap, is_optimum_zero(result)
+    verdict = judge(problem, result)
+    optimal = result.status == "optimal"
+    found = []
+    requested = tol
+    exact = verdict.gap
+    is_zero = is_optimum_zero(result)
     if is_zero:  # relative to ‖w‖²/2 without cancellation
-        exact = (verdict.primal - verdict.dual) / verdict.scale if verdict.scale else Fraction(0)
+        if verdict.scale:
+            exact = (verdict.primal - verdict.dual) / verdict.scale
+        else:
+            exact = Fraction(0)
         tol = min(tol, float(ZERO_OBJECTIVE_OF_KERNEL if result.model.w is None else ZERO_OBJECTIVE))
     if optimal and not exact <= tol:
         found.append(f"false: optimal at tol {tol:g}, the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if verdict.gap < 0:
         found.append(f"judge: a gap of {float(exact):.3g} contradicts weak duality")
-    stated = Fraction(result.gap) / (1 - PRINTED_TOL) if math.isfinite(result.gap) else math.inf
+    if math.isfinite(result.gap):
+        stated = Fraction(result.gap) / (1 - PRINTED_TOL)
+    else:
+        stated = math.inf
     if stated < exact and not is_zero and is_registered(type(problem)):  # a proof may choose a better row to repair
         exact = min(exact, judge_proof(problem, result).gap)
     if stated < exact and not is_zero:
@@ -441,10 +481,18 @@ def _find_wrong_values(problem: Any, result: Any) -> list[str]:
     part, points, kernel, unit = _read_samples(problem, found)
     half = Fraction(1, 2) if machine["name"] == "SVDD" else Fraction(1)
     evaluate, mu = _read_plane(DualProgram([], {}, {}, half, half), plane, points, kernel, unit, part)
-    values, ball = evaluate([Fraction(0)] * len(points)).values, half < 1
-    b, rows = mu.get("b", Fraction(0)), problem.X[part]
-    diagonal = problem.X.diagonal()[part] if isinstance(problem.kernel, Precomputed) else None
-    f = result.decision_function(rows, diagonal=diagonal) if ball else result.decision_function(rows)
+    values = evaluate([Fraction(0)] * len(points)).values
+    ball = half < 1
+    b = mu.get("b", Fraction(0))
+    rows = problem.X[part]
+    if isinstance(problem.kernel, Precomputed):
+        diagonal = problem.X.diagonal()[part]
+    else:
+        diagonal = None
+    if ball:
+        f = result.decision_function(rows, diagonal=diagonal)
+    else:
+        f = result.decision_function(rows)
     steep, raised = 1.0, 0.0
     if isinstance(problem.kernel, RBF):  # exponents are rounded, and below e⁻⁴⁰ a value is raised to that
         steep += 4.0 * problem.kernel.gamma * float(abs(rows).max()) ** 2 * rows.shape[1]
@@ -475,7 +523,10 @@ def _sum_magnitudes(problem: Any, result: Any) -> Any:
     """Return the sum of the absolute terms of f at each sample: (n,)."""
     if result.model.w is not None:
         return abs(problem.X) @ np.abs(result.w)
-    K = problem.X if isinstance(problem.kernel, Precomputed) else problem.kernel(problem.X, problem.X)
+    if isinstance(problem.kernel, Precomputed):
+        K = problem.X
+    else:
+        K = problem.kernel(problem.X, problem.X)
     return np.abs(K) @ np.abs(result.coef)
 
 

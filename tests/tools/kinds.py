@@ -28,7 +28,9 @@ def data(kind):
         return X, y
     if kind in REGRESSORS:
         return XR, t
-    return (X, None) if kind in DETECTORS else (XR[:15], np.round(t[:15]))
+    if kind in DETECTORS:
+        return X, None
+    return XR[:15], np.round(t[:15])
 
 
 def fitted(kind, *, weight=None, X=None, **parameters):
@@ -41,4 +43,6 @@ def fitted(kind, *, weight=None, X=None, **parameters):
 
 def values(estimator, X):
     """What the estimator is about, as numbers."""
-    return estimator.decision_function(X) if hasattr(estimator, "decision_function") else estimator.predict(X)
+    if hasattr(estimator, "decision_function"):
+        return estimator.decision_function(X)
+    return estimator.predict(X)

@@ -413,7 +413,9 @@ OTHERS = {
 def name_machine(kind: str, intercept: str | None) -> str:
     """Return the key of a machine, such as "csvm", "csvm_penalised" or "csvm_none"."""
     plain = intercept == "free" and kind != "hinge"
-    return kind if plain or kind in OTHERS else f"{kind}_{intercept or 'none'}"
+    if plain or kind in OTHERS:
+        return kind
+    return f"{kind}_{intercept or 'none'}"
 
 
 def _with_intercept(machine: Machine, intercept: str | None) -> Machine:

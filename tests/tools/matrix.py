@@ -155,12 +155,16 @@ class Cell:
     @property
     def weights(self) -> np.ndarray | None:
         """Sample weights (n,), or None if the problem is given none."""
-        return self.samples.weights if self.kernel in self.machine.weighted else None
+        if self.kernel in self.machine.weighted:
+            return self.samples.weights
+        return None
 
     @property
     def s(self) -> np.ndarray:
         """Sample weights (n,)."""
-        return np.ones(len(self.samples.y)) if self.weights is None else self.weights
+        if self.weights is None:
+            return np.ones(len(self.samples.y))
+        return self.weights
 
     @property
     def upper(self) -> np.ndarray:
@@ -179,7 +183,9 @@ class Cell:
 
     def compute_unit(self, quantity: str) -> float:
         """Return the factor by which a quantity changes from scale 1 to this scale."""
-        return self.scale ** getattr(self.machine.units, quantity) if self.kernel_case.scales else 1.0
+        if self.kernel_case.scales:
+            return self.scale ** getattr(self.machine.units, quantity)
+        return 1.0
 
     def build_problem(self) -> qpsvm.Problem:
         """Build a new problem."""
@@ -196,17 +202,16 @@ class Cell:
 
     def build_point(self, result: qpsvm.SVMResult) -> Point:
         """Compute β from α, and f from w and b, or from β and b if there is no explicit w."""
-        K, beta, penalised = (
-            self.compute_gram(),
-            self.machine.beta(self.samples, result.alpha),
-            self.machine.intercept == "penalised",
-        )
+        K = self.compute_gram()
+        beta = self.machine.beta(self.samples, result.alpha)
+        penalised = self.machine.intercept == "penalised"
         if self.has_explicit_w:
             f = self.X @ result.w + result.b
             norm = float(result.w @ result.w) + (result.b**2 if penalised else 0.0)
         else:
             adds_b = penalised and self.kernel_case.psd == "raise"  # K + 1 would drown a small K
-            f_of_beta, stretch = (self.kernel_case.formula(self.X) if adds_b else K) @ beta, self.machine.size
+            f_of_beta = (self.kernel_case.formula(self.X) if adds_b else K) @ beta
+            stretch = self.machine.size
             if self.variant == "hard_margin":  # its primal point is w(α)/δ, not w(α)
                 stretch = float(np.ptp(result.yf * self.samples.y) / np.ptp(f_of_beta))
             f = stretch * f_of_beta + (result.b if adds_b or not penalised else 0.0)

@@ -234,7 +234,8 @@ def run_tests(folder: Path, tests: list[str], patience: float | None, *, must_pa
 def survives(folder: Path, mutant: Mutant, patience: float) -> bool:
     """Whether its tests pass in a copy that has the mutant; afterwards the copy is as it was."""
     path = folder / "qpsvm" / mutant.file
-    text, times = path.read_text(encoding="utf-8"), path.stat()
+    text = path.read_text(encoding="utf-8")
+    times = path.stat()
     try:
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         os.utime(path, (times.st_atime, times.st_mtime + 10 + random.randrange(10**6)))  # what is compiled is of others
@@ -284,7 +285,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise SystemExit("the tests fail without any mutant")
         patience = max(ENDLESS, TIMES * (time.monotonic() - began))  # of a busy machine as well
         for number in numbers:
-            mutant, began = MUTANTS[number], time.monotonic()
+            mutant = MUTANTS[number]
+            began = time.monotonic()
             if any(line.startswith(f"mutant {number}:") for line in wrong):
                 continue
             alive = survives(folder, mutant, patience)

@@ -13,13 +13,21 @@ from qpsvm.space.operators import Diagonal
 
 def build_primal(svm: SVMDual, Z: Matrix) -> QP:
     """Build the primal over w, the multipliers and the slacks, for samples Z (n, r) in explicit coordinates."""
-    m, r, q = svm.m, Z.shape[1], len(svm.groups)
-    rows = svm.mix @ Z if svm.mix is not None else Z if svm.rows is None else Z[svm.rows]
+    m = svm.m
+    r = Z.shape[1]
+    q = len(svm.groups)
+    if svm.mix is not None:
+        rows = svm.mix @ Z
+    elif svm.rows is None:
+        rows = Z
+    else:
+        rows = Z[svm.rows]
     quadratic = np.flatnonzero(svm.curvature > 0.0)
     linear = np.flatnonzero(np.isfinite(svm.upper))
     first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with a slack ξ
     second = np.intersect1d(quadratic, linear)  # rows with a second slack ζ as well
-    curvature, penalty = svm.curvature[first], np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
+    curvature = svm.curvature[first]
+    penalty = np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
     variables = {"w": slice(0, r)}
     variables |= {group.multiplier: slice(r + k, r + k + 1) for k, group in enumerate(svm.groups)}
     free = r + q
@@ -43,5 +51,8 @@ def build_primal(svm: SVMDual, Z: Matrix) -> QP:
 
 def _build_margin_rows(Z: Matrix, sign: FloatArray, others: list[Matrix]) -> Matrix:
     """Return [−s_k z_kᵀ, further columns] (m, …) as CSC: the left-hand side of 's_k f(x_k) ≥ …' written as Gx ≤ h."""
-    weights = sp.csc_array(-(sp.diags_array(sign) @ Z)) if sp.issparse(Z) else sp.csc_array(-sign[:, None] * Z)
+    if sp.issparse(Z):
+        weights = sp.csc_array(-(sp.diags_array(sign) @ Z))
+    else:
+        weights = sp.csc_array(-sign[:, None] * Z)
     return sp.hstack([weights, *(sp.csc_array(block) for block in others)], format="csc")

@@ -38,7 +38,8 @@ def docstring_and_import_lines(tree: ast.Module) -> Iterator[int]:
 def measure_file(path: Path) -> dict[str, int]:
     """Lines, lines of code, classes, and numbers in constants of one file."""
     text = path.read_text(encoding="utf-8")
-    tree, lines = ast.parse(text), text.splitlines()
+    tree = ast.parse(text)
+    lines = text.splitlines()
     beside = set(docstring_and_import_lines(tree))
     code = [line for k, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#" and k not in beside]
     return {

@@ -89,10 +89,12 @@ def draw_stated_pairs(seed: int) -> tuple[StatedRanking, dict[str, Any]]:
 def draw_rows(rng: np.random.Generator, m: int) -> list[Any]:
     """Draw levels, upper bounds and curvatures of m rows: a number or a vector each."""
     C = 10.0 ** rng.uniform(-8, 8)
-    curvature, upper = np.full(m, 0.5 / C), np.full(m, np.inf)
+    curvature = np.full(m, 0.5 / C)
+    upper = np.full(m, np.inf)
     kind = str(rng.choice(["squared", "squared", "huber", "mixed", "hard rows", "hard rows"]))
     if kind == "huber":
-        curvature, upper = np.full(m, 10.0 ** rng.uniform(-3, 3) / C), np.full(m, C)
+        curvature = np.full(m, 10.0 ** rng.uniform(-3, 3) / C)
+        upper = np.full(m, C)
     elif kind == "mixed":
         upper = np.where(rng.random(m) < 0.5, C * rng.uniform(0.1, 1, m), np.inf)
         curvature = np.where((rng.random(m) < 0.5) & np.isfinite(upper), 0.0, curvature * rng.uniform(0.1, 10, m))
@@ -100,7 +102,10 @@ def draw_rows(rng: np.random.Generator, m: int) -> list[Any]:
         curvature[rng.permutation(m)[: rng.integers(1, m + 1)]] = 0.0
     level: Any = rng.choice([1.0, 1.0, 0.5, 3.0, 0.0, -1.0])
     if rng.random() < 0.4:
-        level = rng.choice([0.0, 0.25, 1.0, 2.0, -1.0], m) if rng.random() < 0.5 else rng.uniform(0.1, 3, m)
+        if rng.random() < 0.5:
+            level = rng.choice([0.0, 0.25, 1.0, 2.0, -1.0], m)
+        else:
+            level = rng.uniform(0.1, 3, m)
     return [level, *(part[0] if (part == part[0]).all() else part for part in (upper, curvature))]
 
 

@@ -31,7 +31,8 @@ class Textbook:
 
 def _state_classifier(cost):
     def primal(F, y, t):
-        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        w = cp.Variable(F.shape[1])
+        b = cp.Variable()
         objective, rows = cost(w, b, y, F)
         return objective, rows, w, b
 
@@ -71,7 +72,8 @@ def _state_nu_svm(nu):
 
 def _state_regression(loss):
     def primal(F, y, t):
-        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        w = cp.Variable(F.shape[1])
+        b = cp.Variable()
         return 0.5 * cp.sum_squares(w) + loss(t - F @ w - b), [], w, b
 
     return primal
@@ -79,7 +81,9 @@ def _state_regression(loss):
 
 def _state_nu_regression(C, nu):
     def primal(F, y, t):
-        w, b, e = cp.Variable(F.shape[1]), cp.Variable(), cp.Variable()
+        w = cp.Variable(F.shape[1])
+        b = cp.Variable()
+        e = cp.Variable()
         return 0.5 * cp.sum_squares(w) + C * nu * len(t) * e + C * cp.sum(cp.pos(cp.abs(t - F @ w - b) - e)), [], w, b
 
     return primal
@@ -87,7 +91,8 @@ def _state_nu_regression(C, nu):
 
 def _state_one_class(nu):
     def primal(F, y, t):
-        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        w = cp.Variable(F.shape[1])
+        b = cp.Variable()
         return 0.5 * cp.sum_squares(w) + nu * len(y) * b + cp.sum(cp.pos(-(F @ w + b))), [], w, b
 
     return primal
@@ -97,7 +102,8 @@ def _state_ball(nu):
     """State SVDD by f = R² − ‖φ − c‖² = wᵀφ + b − ‖φ‖² with w = 2c, b = R² − ‖c‖²."""
 
     def primal(F, y, t):
-        w, b = cp.Variable(F.shape[1]), cp.Variable()
+        w = cp.Variable(F.shape[1])
+        b = cp.Variable()
         square = np.sum(F**2, axis=1)
         slack = cp.sum(cp.pos(square - F @ w - b))
         return 0.25 * cp.sum_squares(w) + b + slack / (nu * len(y)), [], w, b
@@ -196,14 +202,18 @@ def solve_textbook(book: Textbook, X, y, t, G=None, h=None, c=0.0, features=None
 
 def solve_all_in_one(F, label, C, *, shared, intercept, level=1.0):
     """Solve the primal of an all-in-one machine of k classes over features F (n, r); return P, W (k, r), b, α."""
-    n, k = len(label), int(label.max()) + 1
-    W, b = cp.Variable((k, F.shape[1])), cp.Variable(k)
+    n = len(label)
+    k = int(label.max()) + 1
+    W = cp.Variable((k, F.shape[1]))
+    b = cp.Variable(k)
     slack = cp.Variable(n if shared else (n, k), nonneg=True)
-    rows, places = [b == 0] if intercept is None else [cp.sum(b) == 0] if intercept == "free" else [], []
+    rows = [b == 0] if intercept is None else [cp.sum(b) == 0] if intercept == "free" else []
+    places = []
     for i in range(n):
         for c in range(k):
             if c != label[i]:
-                own, other = W[label[i]] @ F[i] + b[label[i]], W[c] @ F[i] + b[c]
+                own = W[label[i]] @ F[i] + b[label[i]]
+                other = W[c] @ F[i] + b[c]
                 rows.append(own - other >= level - (slack[i] if shared else slack[i, c]))
                 places.append((i, c))
     loss = cp.sum(cp.multiply(C, slack) if shared else cp.multiply(C[:, None], slack))

@@ -70,10 +70,19 @@ def compute_textbook_objectives(
     """
     X, w = as_fraction_rows(machine.X), as_fractions(result.w)
     f = [dot(w, x) + Fraction(float(result.b)) for x in X]
-    s = [Fraction(1)] * len(X) if machine.weight is None else as_fractions(machine.weight)
-    nu = Fraction(result.problem.nu) if machine.kind in ("nu", "nu tube", "one") else ZERO
+    if machine.weight is None:
+        s = [Fraction(1)] * len(X)
+    else:
+        s = as_fractions(machine.weight)
+    if machine.kind in ("nu", "nu tube", "one"):
+        nu = Fraction(result.problem.nu)
+    else:
+        nu = ZERO
     assert all(a >= 0 for a in alpha)
-    compute = _compute_regression if machine.kind in REGRESSIONS else _compute_classification
+    if machine.kind in REGRESSIONS:
+        compute = _compute_regression
+    else:
+        compute = _compute_classification
     return compute(machine, result, alpha, X, f, s, nu, dot(w, w) / 2)
 
 
@@ -82,13 +91,21 @@ def _compute_classification(
     half_norm: Fraction,
 ) -> tuple[Fraction | None, Fraction]:  # fmt: skip
     """Compute P and D of a classifier, or of a one-class SVM: one α per sample."""
-    kind, b, C = machine.kind, Fraction(float(result.b)), [Fraction(machine.C) * one for one in s]
+    kind = machine.kind
+    b = Fraction(float(result.b))
+    C = [Fraction(machine.C) * one for one in s]
     y = [Fraction(1)] * len(X) if kind == "one" else as_fractions(machine.y)
     total, balance = sum(alpha, ZERO), dot(alpha, y)
     beta = [a * sign for a, sign in zip(alpha, y, strict=True)]
-    margin = Fraction(float(result.rho)) if kind == "nu" else ZERO if kind == "one" else Fraction(1)
+    if kind == "nu":
+        margin = Fraction(float(result.rho))
+    elif kind == "one":
+        margin = ZERO
+    else:
+        margin = Fraction(1)
     slack = [max(margin - sign * value, ZERO) for sign, value in zip(y, f, strict=True)]
-    primal, dual = half_norm, (ZERO if kind in ("nu", "one") else total) - _compute_half_norm(X, beta)
+    primal = half_norm
+    dual = (ZERO if kind in ("nu", "one") else total) - _compute_half_norm(X, beta)
     penalty = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
                "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
     assert penalty is None or all(a <= U for a, U in zip(alpha, penalty, strict=True))
@@ -124,21 +141,31 @@ def _compute_regression(
     half_norm: Fraction,
 ) -> tuple[Fraction, Fraction]:  # fmt: skip
     """Compute P and D of a regression: α is α⁺ of all samples, then α⁻."""
-    kind, t, n, b = machine.kind, as_fractions(machine.y), len(X), Fraction(float(result.b))
+    kind = machine.kind
+    t = as_fractions(machine.y)
+    n = len(X)
+    b = Fraction(float(result.b))
     C = [Fraction(machine.C) * one for one in s]
-    above, below = alpha[:n], alpha[n:]
+    above = alpha[:n]
+    below = alpha[n:]
     width = {"nu tube": result.extras.get("epsilon", 0.0), "quantile": 0.0}.get(kind, machine.epsilon)
-    epsilon, q = Fraction(float(width)), Fraction(machine.quantile)
-    penalties = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
+    epsilon = Fraction(float(width))
+    q = Fraction(machine.quantile)
+    if kind == "quantile":
+        penalties = [q * c for c in C], [(1 - q) * c for c in C]
+    else:
+        penalties = C, C
     beta = [p - m for p, m in zip(above, below, strict=True)]
-    primal, dual = half_norm, dot(t, beta) - _compute_half_norm(X, beta)
+    primal = half_norm
+    dual = dot(t, beta) - _compute_half_norm(X, beta)
     if kind == "nu tube":
         assert sum(alpha) == nu * sum(C)
         primal += nu * sum(C) * epsilon
     else:
         dual -= epsilon * sum(alpha)
     if machine.intercept == "penalised":
-        primal, dual = primal + b * b / 2, dual - sum(beta) ** 2 / 2
+        primal = primal + b * b / 2
+        dual = dual - sum(beta) ** 2 / 2
     else:
         assert b == 0 if machine.intercept is None else sum(beta) == 0
     for side, penalty, sign in ((above, penalties[0], 1), (below, penalties[1], -1)):
@@ -182,11 +209,17 @@ def is_true(content: Any, machine: TextbookMachine) -> bool:
         return False
     unit = Fraction(given.get("lam", 1))
     size = max(abs(P), abs(D)) if P is not None else 0
-    gap = None if P is None else (P - D) / size if size else Fraction(0)
+    if P is None:
+        gap = None
+    elif size:
+        gap = (P - D) / size
+    else:
+        gap = Fraction(0)
     limits = {"primal at most": P, "dual at least": -D, "gap at most": gap, "gap at least": gap and -gap}
     seen = set()
     for claim in content["claims"]:
-        kind, seen = claim["claim"], {*seen, claim["claim"]}
+        kind = claim["claim"]
+        seen = {*seen, claim["claim"]}
         if kind == "distance at most":
             if P is None or claim["bound"] < 0.0 or Fraction(claim["bound"]) ** 2 < 2 * (P - D):
                 return False

@@ -118,7 +118,8 @@ def test_pandas_and_polars_are_matched() -> None:
 
 
 def test_without_names_on_either_side_columns_go_by_position() -> None:
-    named, plain = qpsvm.solve(CSVM(frame(), Y)), qpsvm.solve(CSVM(X, Y))
+    named = qpsvm.solve(CSVM(frame(), Y))
+    plain = qpsvm.solve(CSVM(X, Y))
     f = named.decision_function(X)
     for samples in (X, Frame(X, range(4)), Frame(X, [("a", 1), ("a", 2), ("b", 1), ("b", 2)])):
         np.testing.assert_array_equal(named.decision_function(samples), f)
@@ -128,7 +129,8 @@ def test_without_names_on_either_side_columns_go_by_position() -> None:
 
 
 def test_the_columns_of_a_kernel_matrix_are_the_training_rows_and_matched_too() -> None:
-    gram, rows = X @ X.T, [f"row {i}" for i in range(20)]
+    gram = X @ X.T
+    rows = [f"row {i}" for i in range(20)]
     result = qpsvm.solve(CSVM(Frame(gram, rows), Y, kernel="precomputed"))
     order = RNG.permutation(20)
     shuffled = Frame(gram[:5, order], [rows[i] for i in order])
@@ -162,7 +164,8 @@ def test_other_columns_are_named(name: str) -> None:
 
 
 def test_a_message_about_thousands_of_columns_is_short() -> None:
-    known, given = [f"feature {i}" for i in range(3000)], [f"Feature {i} {'x' * 200}" for i in range(3000)]
+    known = [f"feature {i}" for i in range(3000)]
+    given = [f"Feature {i} {'x' * 200}" for i in range(3000)]
     with pytest.raises(qpsvm.DataError) as caught:
         find_column_order(Frame(np.zeros((1, 3000)), given), known)
     assert len(str(caught.value)) < 1000

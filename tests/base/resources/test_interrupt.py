@@ -47,7 +47,10 @@ def run_interrupted(run: Callable[[], object], after: float = 0.01):
     ],
 )
 def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem):
-    options = {} if backend in ("interior_point", "kernel_newton") else {"max_iter": 10**8}
+    if backend in ("interior_point", "kernel_newton"):
+        options = {}
+    else:
+        options = {"max_iter": 10**8}
     result = run_interrupted(lambda: solve(problem, backend, tol=1e-12, polish=False, check=False, **options))
     assert result.status == "interrupted"
     assert np.isfinite(result.alpha).all()

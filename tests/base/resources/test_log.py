@@ -23,7 +23,8 @@ def solve(verbose=False):
 @pytest.fixture
 def logged_text():
     """Yield the logger, with a handler of a program's own that writes to a text."""
-    logger, stream = logging.getLogger("qpsvm"), io.StringIO()
+    logger = logging.getLogger("qpsvm")
+    stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(module)s: %(message)s"))
     logger.addHandler(handler)

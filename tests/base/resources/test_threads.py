@@ -88,7 +88,9 @@ def test_a_block_that_was_never_left_counts_until_it_is_collected():
 
 
 def test_the_last_of_overlapping_threads_restores():
-    first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
+    first_in = threading.Event()
+    second_in = threading.Event()
+    first_out = threading.Event()
     seen = []
 
     def enter_first():

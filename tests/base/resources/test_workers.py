@@ -58,7 +58,8 @@ def kernel_values():
 
 
 def row_sums():
-    rows, a = np.arange(0, len(WIDE), 2), np.linspace(0.0, 1.0, len(WIDE))
+    rows = np.arange(0, len(WIDE), 2)
+    a = np.linspace(0.0, 1.0, len(WIDE))
     for array in (WIDE, np.asfortranarray(WIDE)):
         for source in (
             as_row_source(array),
@@ -103,7 +104,9 @@ def test_a_solve_is_the_same_with_one_thread_with_two_and_with_three(spare_threa
 
 def test_every_tile_once_and_in_several_threads(spare_threads):
     spare_threads(3)
-    done, seen, meet = [], set(), threading.Barrier(3)
+    done = []
+    seen = set()
+    meet = threading.Barrier(3)
 
     def task(k):
         if k < 3:
@@ -143,7 +146,10 @@ def test_a_task_that_asks_for_threads_itself_works_alone(spare_threads):
 @pytest.mark.parametrize("by_caller", [True, False])
 def test_an_error_comes_back_when_nobody_works_any_more(spare_threads, error, by_caller):
     spare_threads(3)
-    caller, running, lock, meet = threading.get_ident(), [0], threading.Lock(), threading.Barrier(3)
+    caller = threading.get_ident()
+    running = [0]
+    lock = threading.Lock()
+    meet = threading.Barrier(3)
 
     def task(k):
         if k < 3:
@@ -169,7 +175,10 @@ def test_an_error_comes_back_when_nobody_works_any_more(spare_threads, error, by
 @pytest.mark.parametrize("by_caller", [True, False])
 def test_the_key_ends_the_work_or_is_noted(spare_threads, by_caller, monkeypatch):
     spare_threads(2)
-    caller, done, meet, waits = threading.get_ident(), [], threading.Barrier(2), threading.Event()
+    caller = threading.get_ident()
+    done = []
+    meet = threading.Barrier(2)
+    waits = threading.Event()
     ended = workers._wait_for_helpers
     monkeypatch.setattr(workers, "_wait_for_helpers", lambda asked: (waits.set(), ended(asked))[1])
 
@@ -201,7 +210,8 @@ def test_the_key_ends_the_work_or_is_noted(spare_threads, by_caller, monkeypatch
 
 def test_the_silence_of_the_caller_is_kept(spare_threads):
     spare_threads(3)
-    kept, meet = [], threading.Barrier(3)
+    kept = []
+    meet = threading.Barrier(3)
 
     def task(_):
         meet.wait(PATIENCE)
@@ -221,7 +231,8 @@ def test_a_fork_has_threads_of_its_own(spare_threads):
     child = os.fork()
     if child == 0:
         try:
-            seen, meet = set(), threading.Barrier(3)
+            seen = set()
+            meet = threading.Barrier(3)
 
             def task(_):
                 meet.wait(PATIENCE)

@@ -39,7 +39,8 @@ def test_the_gap_is_between_the_bounds(arithmetic, scale, offset, C):
 
 def test_what_the_rounding_of_b_costs_is_said():
     """Two rows at 2e6: the gap of the floats is 1e8 times that of the best b, which is no float."""
-    rng, seen = np.random.default_rng(1), 0
+    rng = np.random.default_rng(1)
+    seen = 0
     for _ in range(4):
         first = 2e6 + rng.uniform(0, 1)
         proof = qpsvm.solve(

@@ -120,7 +120,8 @@ def test_proofs_of_every_machine_are_confirmed(tmp_path, name):
 def small_proof(tmp_path_factory) -> tuple[Path, Path]:
     """A small proof of a C-SVM and its data."""
     folder = tmp_path_factory.mktemp("small")
-    samples, labels = np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.25], [0.0, 1.5], [1.5, 1.5]]), [0, 1, 1, 0, 0]
+    samples = np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.25], [0.0, 1.5], [1.5, 1.5]])
+    labels = [0, 1, 1, 0, 0]
     data = folder / "data.csv"
     rows = "\n".join(f"{a},{b},{y}" for (a, b), y in zip(samples.tolist(), labels, strict=True))
     data.write_text(f"a,b,y\n{rows}\n")
@@ -159,7 +160,10 @@ def list_changes(value: Any) -> list[Any]:
         return [True, 0, 1.5, "free"]
     if isinstance(value, str):
         return [f"{value}x", "", None, 3]
-    near = [value + 1, value - 1] if isinstance(value, int) else [np.nextafter(value, np.inf).item()]
+    if isinstance(value, int):
+        near = [value + 1, value - 1]
+    else:
+        near = [np.nextafter(value, np.inf).item()]
     return [
         *near,
         -value,
@@ -180,7 +184,9 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
     proof, data = small_proof
     table = np.loadtxt(data, delimiter=",", skiprows=1)
     machine = TextbookMachine("c", table[:, :2], 2.0 * table[:, 2] - 1.0)
-    path, content, refuted = tmp_path / "proof.json", json.loads(proof.read_text()), 0
+    path = tmp_path / "proof.json"
+    content = json.loads(proof.read_text())
+    refuted = 0
     del content["seal"]
     path.write_bytes(sealed(content))
     assert run_checker(path, data)[0] == 0
@@ -205,9 +211,13 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
     data, machine = CASES[name]
     problem = machine
     result = qpsvm.solve(problem, check=False)
-    worse = result if name.endswith("linear") or name == "far" else problem.at(0.9 * result.alpha)
+    if name.endswith("linear") or name == "far":
+        worse = result
+    else:
+        worse = problem.at(0.9 * result.alpha)
     proof = worse.verify(tol=1e-30)
-    path, file = tmp_path / "proof.json", write_data(tmp_path, data)
+    path = tmp_path / "proof.json"
+    file = write_data(tmp_path, data)
     proof.save(path, file)
     content = json.loads(path.read_text())
     del content["seal"]
@@ -215,7 +225,8 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
     for claim in content["claims"]:
         if "bound" not in claim:
             continue
-        value, at_least = claim["bound"], claim["claim"].endswith("at least")
+        value = claim["bound"]
+        at_least = claim["claim"].endswith("at least")
         gap = claim["claim"].startswith(("gap", "distance"))
         away = 0.5 * value if gap else 0.4 * proof.difference + 1e-14 * abs(value)
         if proof.gap < 1e-13 and not gap:
@@ -301,7 +312,8 @@ def test_irrational_kernel_values_are_between_their_bounds():
     points = [Fraction(0), Fraction(1, 10**40), Fraction(191), Fraction(2**60, 3)]
     points += [Fraction(float(x)) for x in 10.0 ** rng.uniform(-9.0, 2.5, 60)]
     with localcontext() as context:
-        context.prec, context.Emin = 90, -(10**15)
+        context.prec = 90
+        context.Emin = -(10**15)
         for x in points:
             exact = (-Decimal(x.numerator) / Decimal(x.denominator)).exp()
             low, high = checker.enclose_exponential(x)
@@ -370,7 +382,8 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
     samples = points @ points.T if isinstance(kernel, qpsvm.Precomputed) else points
     with pytest.raises(qpsvm.NotSeparableError) as caught:
         qpsvm.solve(qpsvm.HardMargin(samples, labels, kernel=kernel))
-    path, file = tmp_path / "proof.json", write_data(tmp_path, (samples, labels))
+    path = tmp_path / "proof.json"
+    file = write_data(tmp_path, (samples, labels))
     caught.value.verify().save(path, file)
     assert run_checker(path, file)[0] == 0
     content = json.loads(path.read_text())
@@ -378,7 +391,8 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
     for side in "uv":
         weight = content["hulls"][side][0]
         for place, value in ((0, 4), (1, 2 * weight[1]), (1, -weight[1]), (2, 7 * weight[2])):
-            before, weight[place] = weight[place], value
+            before = weight[place]
+            weight[place] = value
             path.write_bytes(sealed(content))
             assert run_checker(path, file)[0] in (1, 2)
             weight[place] = before
@@ -395,10 +409,12 @@ def test_of_other_proofs_there_is_no_file_yet(tmp_path):
 
 def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(small_proof, tmp_path):
     proof, data = small_proof
-    path, content = tmp_path / "proof.json", json.loads(proof.read_text())
+    path = tmp_path / "proof.json"
+    content = json.loads(proof.read_text())
     del content["seal"]
     (far,) = (claim for claim in content["claims"] if claim["claim"] == "distance at most")
-    bound, far["bound"] = far["bound"], -far["bound"]
+    bound = far["bound"]
+    far["bound"] = -far["bound"]
     path.write_bytes(sealed(content))
     code, said = run_checker(path, data)
     assert code == 1

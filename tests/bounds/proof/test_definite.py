@@ -16,7 +16,10 @@ from qpsvm.machines.problem.verify import build_registered_program
 
 
 def exactly(K, sigma, offset=None):
-    a = [Fraction(0)] * len(K) if offset is None else [Fraction(v) for v in offset.tolist()]
+    if offset is None:
+        a = [Fraction(0)] * len(K)
+    else:
+        a = [Fraction(v) for v in offset.tolist()]
     rows = K.tolist()
     return [
         [Fraction(v) + a[i] + a[j] + (Fraction(sigma) if i == j else 0) for j, v in enumerate(row)]

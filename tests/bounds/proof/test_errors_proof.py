@@ -135,7 +135,8 @@ def test_what_rounding_decides_is_not_guessed():
     seen = set()
     for _ in range(12):
         flat = np.column_stack([np.zeros(8), rng.standard_normal((8, 2))])
-        X, y = flat @ np.linalg.qr(rng.standard_normal((3, 3)))[0], np.arange(8) % 2
+        X = flat @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        y = np.arange(8) % 2
         problem = qpsvm.HardMargin(X, y)
         hulls = problem.hulls()
         if not hulls.meet:
@@ -197,7 +198,8 @@ def is_farkas(proof, rows):
 @for_each("intercept", ["free", "penalised", None])
 def test_rows_that_exclude_each_other(intercept):
     rng = np.random.default_rng(3)
-    G, c = rng.standard_normal((14, 3)) * 10.0 ** rng.integers(-3, 3, (14, 1)), rng.standard_normal(14)
+    G = rng.standard_normal((14, 3)) * 10.0 ** rng.integers(-3, 3, (14, 1))
+    c = rng.standard_normal(14)
     X, y = cloud(20, 3, 0)
     error = catch_error(
         lambda: qpsvm.solve(qpsvm.CSVM(X, y, intercept=intercept, constraints=qpsvm.Constraints(G, -1.0, c))),
@@ -250,7 +252,10 @@ def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, 
         A = np.vstack([A, -rng.choice([1.0, 2.0, rng.uniform()]) * A[0]])
         h = rng.choice([-1.0, 1.0], 4) * np.abs(A).max(axis=1)
         h[3] = -abs(h[3])
-        own = qpsvm.Constraints(A, h) if kernel == "linear" else qpsvm.ValueConstraints(X[:3], A, h)
+        if kernel == "linear":
+            own = qpsvm.Constraints(A, h)
+        else:
+            own = qpsvm.ValueConstraints(X[:3], A, h)
         try:
             error = qpsvm.solve(machine(X, y, kernel=kernel, constraints=own), check=False).error
         except (qpsvm.SolverError, qpsvm.InfeasibleConstraintsError) as caught:

@@ -80,7 +80,8 @@ def forge(content: Any, rng: np.random.Generator) -> None:
     """One change, of a number, a name or a part."""
     some = places(content)
     holder, key = some[rng.integers(len(some))]
-    value, kind = holder[key], rng.integers(8)
+    value = holder[key]
+    kind = rng.integers(8)
     if kind == 0:
         holder[key] = copy.deepcopy(HOSTILE[rng.integers(len(HOSTILE))])
     elif kind == 1:
@@ -108,7 +109,9 @@ def test_whatever_is_forged_nothing_false_is_confirmed(kind, tmp_path):
     machine, target = build_machine(kind)
     content, data = save_proof(tmp_path, machine.problem, machine.X, target)
     assert is_true(content, machine)
-    path, rng, codes = tmp_path / "proof.json", np.random.default_rng([26, len(kind)]), []
+    path = tmp_path / "proof.json"
+    rng = np.random.default_rng([26, len(kind)])
+    codes = []
     for _ in range(EACH):
         changed = copy.deepcopy(content)
         if rng.random() < 0.7:
@@ -131,7 +134,8 @@ def base(name: str, folder: Path) -> tuple[Any, Path]:
     """A proof of one kind."""
     K = X @ X.T + np.eye(7)
     crossed = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    apart, of_three = X + 3.0 * LABELS[:, None], np.array([0, 1, 2, 0, 1, 2, 2])
+    apart = X + 3.0 * LABELS[:, None]
+    of_three = np.array([0, 1, 2, 0, 1, 2, 2])
     near = qpsvm.ValueConstraints(X[:2], np.eye(2), [0.5, 0.5])
     problem, samples, target = {
         "c": lambda: (qpsvm.CSVM(X, LABELS, 2.0), X, LABELS),
@@ -329,7 +333,8 @@ def bases(tmp_path_factory) -> dict[str, tuple[Any, Path]]:
 @for_each("forgery", FORGERIES)
 def test_a_known_forgery_is_not_confirmed(forgery, bases, tmp_path):
     name, change = FORGERIES[forgery]
-    content, data = copy.deepcopy(bases[name][0]), bases[name][1]
+    content = copy.deepcopy(bases[name][0])
+    data = bases[name][1]
     path = tmp_path / "proof.json"
     path.write_bytes(sealed(content))
     assert check_quickly(path, data)[0] == 0
@@ -358,7 +363,8 @@ def test_a_known_forgery_is_not_confirmed(forgery, bases, tmp_path):
     ids=lambda text: text[:30],
 )
 def test_numbers_that_are_none_make_a_file_unusable(old, new, bases, tmp_path):
-    content, data = copy.deepcopy(bases["c"][0]), bases["c"][1]
+    content = copy.deepcopy(bases["c"][0])
+    data = bases["c"][1]
     if "others" in old:
         content["alpha"]["others"] = [[0, 1, 3]]
     parts = sealed(content).partition(checker.HEAD)[2].rpartition(checker.SEAL)[0].decode()
@@ -370,7 +376,8 @@ def test_numbers_that_are_none_make_a_file_unusable(old, new, bases, tmp_path):
 
 @for_each("trick", ["\n", "\r", "\x1b[2K\x1b[1G", "\u2028", "\u202e", "\x85", "\x0b", "\u200b", "\ud800"])
 def test_no_line_is_printed_that_the_checker_has_not_judged(trick, bases, tmp_path, capsys):
-    content, data = copy.deepcopy(bases["c"][0]), bases["c"][1]
+    content = copy.deepcopy(bases["c"][0])
+    data = bases["c"][1]
     line = f"a{trick}confirmed   the gap is 0"
     content["assumptions"] = [line]
     content["file"]["name"] = line
@@ -392,7 +399,9 @@ def test_no_line_is_printed_that_the_checker_has_not_judged(trick, bases, tmp_pa
 
 def test_labels_and_columns_are_printed_as_text_of_the_file(tmp_path):
     """With quotation marks: nothing in them reads like a word of the checker."""
-    data, path, label = tmp_path / "data.csv", tmp_path / "proof.json", "no\u202e as -1, 'yes' as +1"
+    data = tmp_path / "data.csv"
+    path = tmp_path / "proof.json"
+    label = "no\u202e as -1, 'yes' as +1"
     y = np.where(LABELS, "yes", label)
     rows = [f'{a},{b},"{c}"' for (a, b), c in zip(X.tolist(), y, strict=True)]
     data.write_text("\n".join(["a\u2028b,b,y", *rows]) + "\n", encoding="utf-8")
@@ -452,7 +461,8 @@ def test_a_claim_that_is_open_is_not_confirmed(tmp_path):
 
 
 def test_the_tolerance_is_who_checks_to_say(bases, tmp_path, capsys):
-    path, data = tmp_path / "proof.json", bases["c"][1]
+    path = tmp_path / "proof.json"
+    data = bases["c"][1]
     path.write_bytes(sealed(bases["c"][0]))
     assert check_quickly(path, data)[0] == 0
     content = copy.deepcopy(bases["c"][0])
@@ -516,7 +526,9 @@ DATA: dict[str, bytes] = {
 
 @for_each("kind", DATA)
 def test_data_that_are_none_are_unusable(kind, bases, tmp_path):
-    content, path, data = copy.deepcopy(bases["c"][0]), tmp_path / "proof.json", tmp_path / "data"
+    content = copy.deepcopy(bases["c"][0])
+    path = tmp_path / "proof.json"
+    data = tmp_path / "data"
     content["file"] = {}
     path.write_bytes(sealed(content))
     data.write_bytes(DATA[kind])
@@ -525,7 +537,9 @@ def test_data_that_are_none_are_unusable(kind, bases, tmp_path):
 
 def test_more_bytes_than_anyone_wants_are_not_unpacked(bases, tmp_path, monkeypatch):
     monkeypatch.setattr(checker, "MAX_UNPACKED_BYTES", 1 << 20)
-    content, path, data = copy.deepcopy(bases["c"][0]), tmp_path / "proof.json", tmp_path / "data.gz"
+    content = copy.deepcopy(bases["c"][0])
+    path = tmp_path / "proof.json"
+    data = tmp_path / "data.gz"
     content["file"] = {}
     path.write_bytes(sealed(content))
     data.write_bytes(gzip.compress(bytes(1 << 24)))
@@ -549,16 +563,20 @@ def test_only_files_are_read(bases, tmp_path):
 
 def test_the_data_are_read_once(bases, tmp_path, monkeypatch):
     """Another file in their place, a moment later, is not what the lines are about."""
-    path, (content, data) = tmp_path / "proof.json", bases["c"]
+    path = tmp_path / "proof.json"
+    content, data = bases["c"]
     path.write_bytes(sealed(content))
-    read, own = [], checker.read_content
+    read = []
+    own = checker.read_content
     monkeypatch.setattr(checker, "read_content", lambda name: read.append(name) or own(name))
     assert check_quickly(path, data)[0] == 0
     assert read == [str(path), str(data)]
 
 
 def test_a_matrix_that_is_not_symmetric_or_not_square_is_none(bases, tmp_path):
-    content, path, data = copy.deepcopy(bases["matrix"][0]), tmp_path / "proof.json", tmp_path / "data.npy"
+    content = copy.deepcopy(bases["matrix"][0])
+    path = tmp_path / "proof.json"
+    data = tmp_path / "data.npy"
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 2.0}]
     K = X @ X.T + np.eye(7)
     slanted = K.copy()

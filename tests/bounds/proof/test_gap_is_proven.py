@@ -68,7 +68,8 @@ def test_a_gap_of_zero_is_relative_to_distances_from_the_largest_alpha() -> None
     result = qpsvm.solve(qpsvm.NuSVM(X, [0, 0, 1, 1, 0, 1], nu=0.4))
     assert result.primal == 0.0
     proof = result.verify()
-    alpha, points = [Fraction(a) for a in proof.alpha.tolist()], [[Fraction(v) for v in row] for row in X.tolist()]
+    alpha = [Fraction(a) for a in proof.alpha.tolist()]
+    points = [[Fraction(v) for v in row] for row in X.tolist()]
     sign = [-1, -1, 1, 1, -1, 1]
     w = [sum(s * a * p[j] for s, a, p in zip(sign, alpha, points, strict=True)) for j in range(2)]
     centre = points[alpha.index(max(alpha))]

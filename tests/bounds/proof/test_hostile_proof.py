@@ -31,7 +31,8 @@ def decades(rng, wide, size=None):
 def draw_machine(kind, seed):
     """Draw a machine at any scale, and return what it was drawn with."""
     rng = np.random.default_rng([18, seed])
-    n, d = int(rng.integers(2, 9)), int(rng.choice([1, 2, 5]))
+    n = int(rng.integers(2, 9))
+    d = int(rng.choice([1, 2, 5]))
     X = rng.standard_normal((n, d))
     spoilt = [
         lambda: X * decades(rng, 140), lambda: X + 1e8, lambda: X[rng.integers(0, n, n)],
@@ -42,7 +43,10 @@ def draw_machine(kind, seed):
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
     if kind in REGRESSIONS:
         y = rng.choice([0.0, 1.0]) * rng.standard_normal(n) * decades(rng, 3) + rng.choice([0.0, 0.1, 1e6])
-    weight = rng.choice([0.5, 1.0 / 3.0, 1e-9, 1e6], n) if rng.random() < 0.4 and kind not in ("nu", "hard") else None
+    if rng.random() < 0.4 and kind not in ("nu", "hard"):
+        weight = rng.choice([0.5, 1.0 / 3.0, 1e-9, 1e6], n)
+    else:
+        weight = None
     if kind == "hard" and not sp.issparse(Z):
         Z = Z.copy()
         Z[:, 0] += 4.0 * np.abs(Z).max() * y
@@ -66,7 +70,8 @@ def results(machine, rng):
         yield problem.at(rng.random(rows) * decades(rng, 3) * rng.choice([0.0, 1.0, 1e-18, 1e10], rows))
     except qpsvm.QPSVMError:
         return
-    wrong, w = float(rng.choice(NUMBERS)), good.w * (1.0 + decades(rng, 8) * 1e-9 * rng.standard_normal(len(good.w)))
+    wrong = float(rng.choice(NUMBERS))
+    w = good.w * (1.0 + decades(rng, 8) * 1e-9 * rng.standard_normal(len(good.w)))
     if machine.intercept is not None:
         yield replace(good, b=wrong)
         yield replace(good, b=good.b * (1.0 + 1e-9), model=replace(good.model, w=w))
@@ -84,9 +89,10 @@ def zero_size(machine, point):
     x = [[Fraction(float(v)) for v in row] for row in rows]
     n = len(x)
     sizes = [abs(point[k] - point[n + k]) if machine.kind in REGRESSIONS else point[k] for k in range(n)]
-    origin = (
-        x[max(range(n), key=lambda k: sizes[k])] if machine.kind in ("nu", "nu tube") else [Fraction(0)] * len(x[0])
-    )
+    if machine.kind in ("nu", "nu tube"):
+        origin = x[max(range(n), key=lambda k: sizes[k])]
+    else:
+        origin = [Fraction(0)] * len(x[0])
     unit = Fraction(10) ** 200
     squares = [sum((a - b) ** 2 for a, b in zip(row, origin, strict=True)) for row in x]
     return sum(sizes) * sum(math.isqrt(int(s * unit**4)) + 1 for s in squares) / len(x) / unit**2
@@ -151,7 +157,8 @@ def test_what_is_nothing_is_proven_to_be_nothing():
 @for_each("b", [1e305, -1e305])
 def test_a_number_that_overflows_in_every_row_is_no_proof(b):
     """All α are at C: a row that falls short adds nothing to the gap of these, and one that is no number was one."""
-    X, y = np.random.default_rng(0).standard_normal((8, 2)), np.tile([1.0, -1.0], 4)
+    X = np.random.default_rng(0).standard_normal((8, 2))
+    y = np.tile([1.0, -1.0], 4)
     machine = TextbookMachine("c", X, y, C=1e-3)
     result = replace(qpsvm.solve(machine.problem), b=b)
     assert (result.alpha == 1e-3).all()
@@ -188,7 +195,8 @@ def test_bounds_of_rationals_whatever_their_size(size):
 
 def test_alpha_off_the_grid_is_a_carrier():
     """What makes an equality exact may be a float that is no multiple of q: sums of integers may not lose it."""
-    rng, seen = np.random.default_rng(5), 0
+    rng = np.random.default_rng(5)
+    seen = 0
     for nu in (0.3, 1e-3, 1.0 / 3.0, 0.7):
         X = rng.standard_normal((9, 2))
         problem = qpsvm.NuSVR(X, X[:, 0], C=0.1, nu=nu)

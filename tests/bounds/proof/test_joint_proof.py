@@ -32,7 +32,10 @@ def hostile(seed: int):
     rng = np.random.default_rng(seed)
     k, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))
     n = max(int(rng.integers(2, 31)), k)
-    many = np.zeros(n - k, dtype=int) if seed % 3 == 0 else rng.integers(0, k, n - k)
+    if seed % 3 == 0:
+        many = np.zeros(n - k, dtype=int)
+    else:
+        many = rng.integers(0, k, n - k)
     y = np.concatenate([np.arange(k), many])
     X = rng.normal(size=(n, d)) + rng.choice([0.0, 1.0, 4.0]) * rng.normal(size=(k, d))[y]
     X = (
@@ -78,7 +81,8 @@ def test_bounds_hold_in_fractions(monkeypatch):
                     patch.setattr(proving, "_compute_target_gap", lambda request, enough=enough: enough)  # noqa: ARG005
                 proof = result.verify(tol=1e-6)
             if exact is None or not np.array_equal(proof.alpha, judged_alpha):
-                exact, judged_alpha = judge_proof(problem, result, proof), proof.alpha
+                exact = judge_proof(problem, result, proof)
+                judged_alpha = proof.alpha
             P, D = exact
             gap = (P - D) / max(abs(P), abs(D))
             assert proof.exactly == (enough is None)
@@ -87,7 +91,10 @@ def test_bounds_hold_in_fractions(monkeypatch):
             assert proof.gap >= gap >= proof.least_gap, seed
             assert proof.remains <= proof.gap, seed
             # terms that are not evaluated again
-            left = 1e-6 if enough == math.inf else 1e-12 + proving.NEGLIGIBLE_SHARE * loosest
+            if enough == math.inf:
+                left = 1e-6
+            else:
+                left = 1e-12 + proving.NEGLIGIBLE_SHARE * loosest
             assert proof.gap <= 3.0 * gap + left, seed
             loosest = max(loosest, proof.gap)
             near = problem.samples.select_active(result.alpha)
@@ -124,7 +131,8 @@ def test_kernels_too(kernel):
 def test_a_matrix_that_need_not_be_positive_semidefinite_is_told_of():
     """A kernel that is repaired is proven about as it is computed with, with what has to be assumed of it."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(12, 2)), np.arange(12) % 3
+    X = rng.normal(size=(12, 2))
+    y = np.arange(12) % 3
     for kernel in (qpsvm.Sigmoid(1.0, 0.0), qpsvm.Nystroem(qpsvm.RBF(1.0), components=4).resolve(X)):
         result = qpsvm.solve(qpsvm.CrammerSinger(X, y, kernel=kernel, psd="shift"), max_iter=2000, check=False)
         proof = result.verify()
@@ -211,7 +219,8 @@ LIES: dict[str, Callable[[Any], object]] = {
 def test_a_file_is_confirmed_and_what_is_changed_is_found(tmp_path):
     rng = np.random.default_rng(5)
     label = np.arange(12) % 3
-    X, y = rng.normal(size=(12, 2)) + label[:, None], np.array(["one", "three", "two"])[label]
+    X = rng.normal(size=(12, 2)) + label[:, None]
+    y = np.array(["one", "three", "two"])[label]
     rows = [",".join([*map(repr, row), name]) for row, name in zip(X.tolist(), y.tolist(), strict=True)]
     data, path = tmp_path / "data.csv", tmp_path / "proof.json"
     data.write_text("\n".join(["0,1,y", *rows]))
@@ -236,7 +245,8 @@ def test_a_file_is_confirmed_and_what_is_changed_is_found(tmp_path):
 
 
 def test_whose_proof_it_is():
-    X, y = [[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "c"]
+    X = [[0.0], [1.0], [4.0], [5.0]]
+    y = ["a", "a", "b", "c"]
     problem = qpsvm.CrammerSinger(X, y)
     result = qpsvm.solve(problem)
     again = pickle.loads(pickle.dumps(result))
@@ -258,7 +268,8 @@ def test_the_checker_knows_the_box_of_several_classes(name, most):
     machine = {"name": name, "parameters": {"intercept": None}}
 
     def dual(alpha):
-        alpha, zeros = [Fraction(a) for a in alpha], [Fraction(0)] * 3
+        alpha = [Fraction(a) for a in alpha]
+        zeros = [Fraction(0)] * 3
         return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: ZERO_VALUES)[
             1
         ]

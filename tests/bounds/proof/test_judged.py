@@ -68,7 +68,8 @@ def test_a_result_is_judged_by_a_machine_that_it_is_a_point_of_or_not_at_all():
 def test_small_alpha_are_not_floored(C, length, tmp_path):
     rng = np.random.default_rng(0)
     for k in range(8):
-        samples, weight = rng.standard_normal((8, 2)) * length, 10.0 ** rng.uniform(0, 6, 8)
+        samples = rng.standard_normal((8, 2)) * length
+        weight = 10.0 ** rng.uniform(0, 6, 8)
         problem = qpsvm.CSVM(samples, np.arange(8) % 2, C=C, sample_weight=weight)
         result = qpsvm.solve(problem)
         proof = result.verify(tol=1e-6)
@@ -103,7 +104,8 @@ def test_a_gap_counts_the_rounding_of_alpha_that_have_no_square(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(4, 12)), int(rng.integers(1, 4))
     samples = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-150, 150)
-    C, weight = 2.0 ** rng.integers(-1000, -660), 2.0 ** rng.integers(0, 20, n)  # the floats of C·s are exact
+    C = 2.0 ** rng.integers(-1000, -660)  # the floats of C·s are exact
+    weight = 2.0 ** rng.integers(0, 20, n)
     t = rng.standard_normal(n) * 10.0 ** (rng.uniform(-3, 3) if rng.random() < 0.5 else 0)
     problem = qpsvm.EpsilonSVR(samples, t, C=C, epsilon=10.0 ** rng.uniform(-3, 1), sample_weight=weight)
     result = qpsvm.solve(problem, check=False)
@@ -116,12 +118,22 @@ def test_a_gap_counts_the_rounding_of_alpha_that_have_no_square(seed):
 def test_a_gap_counts_the_rounding_of_weighted_penalties(seed):
     """C·s is no float: α at its bound is beyond C·s or short of it, and w(α) may cancel to what that is worth."""
     rng = np.random.default_rng(seed)
-    n, d, far = int(rng.integers(4, 12)), int(rng.integers(1, 4)), rng.integers(4) == 2
-    samples, C = rng.standard_normal((n, d)), 1.0
-    weight = 10.0 ** rng.uniform(0, 6, n) if rng.random() < 0.8 else 10.0 ** rng.uniform(-10, 10, n)
+    n = int(rng.integers(4, 12))
+    d = int(rng.integers(1, 4))
+    far = rng.integers(4) == 2
+    samples = rng.standard_normal((n, d))
+    C = 1.0
+    if rng.random() < 0.8:
+        weight = 10.0 ** rng.uniform(0, 6, n)
+    else:
+        weight = 10.0 ** rng.uniform(-10, 10, n)
     if far:
-        samples, few = samples * 10.0 ** rng.uniform(-150, 150), rng.random() < 0.5
-        C = 10.0 ** rng.uniform(-300, -200) if few else 10.0 ** rng.uniform(-20, 20)
+        samples = samples * 10.0 ** rng.uniform(-150, 150)
+        few = rng.random() < 0.5
+        if few:
+            C = 10.0 ** rng.uniform(-300, -200)
+        else:
+            C = 10.0 ** rng.uniform(-20, 20)
     rng.integers(0, 2, n - 2)
     t = rng.standard_normal(n) * 10.0 ** (rng.uniform(-3, 3) if rng.random() < 0.5 else 0)
     problem = qpsvm.EpsilonSVR(samples, t, C=C, epsilon=10.0 ** rng.uniform(-3, 1), sample_weight=weight)
@@ -146,8 +158,11 @@ def test_a_length_is_known_where_its_square_underflows():
     """The rounding of w(α) is a share of ‖β‖ and of the lengths of samples, whatever the size of either."""
     rng = np.random.default_rng(0)
     problem = qpsvm.EpsilonSVR(rng.standard_normal((6, 3)) * 1e116, rng.standard_normal(6))
-    accuracy, beta, Z = Accuracy(problem.space), rng.standard_normal(6) * 1e-209, problem.space.rows.take(np.arange(6))
-    found, weights = problem.space.weights(beta), [Fraction(v) for v in beta.tolist()]
+    accuracy = Accuracy(problem.space)
+    beta = rng.standard_normal(6) * 1e-209
+    Z = problem.space.rows.take(np.arange(6))
+    found = problem.space.weights(beta)
+    weights = [Fraction(v) for v in beta.tolist()]
     exact = [sum(w * Fraction(v) for w, v in zip(weights, column, strict=True)) for column in np.asarray(Z).T.tolist()]
     off = max(abs(float(Fraction(float(one)) - other)) for one, other in zip(found, exact, strict=True))
     assert 0.0 < off <= accuracy.bound_weight_error(np.abs(beta)) < 1e-9 * np.abs(found).max()

@@ -19,7 +19,8 @@ N = 8
 
 def samples(scale, offset=0.0, seed=0):
     X = scale * (np.random.default_rng(seed).standard_normal((N, 3)) + offset)
-    X[5], X[6] = X[4], 0.0
+    X[5] = X[4]
+    X[6] = 0.0
     return X
 
 
@@ -31,7 +32,9 @@ def true_kernel(kernel, X):
         if isinstance(kernel, qpsvm.RBF):
             return mpmath.exp(-mpmath.mpf(kernel.gamma) * sum((a - c) ** 2 for a, c in zip(x, z, strict=True)))
         base = mpmath.mpf(kernel.gamma) * sum(a * c for a, c in zip(x, z, strict=True)) + mpmath.mpf(kernel.coef0)
-        return mpmath.tanh(base) if isinstance(kernel, qpsvm.Sigmoid) else base ** mpmath.mpf(kernel.degree)
+        if isinstance(kernel, qpsvm.Sigmoid):
+            return mpmath.tanh(base)
+        return base ** mpmath.mpf(kernel.degree)
 
     return [[value(x, z) for z in rows] for x in rows]
 
@@ -66,7 +69,9 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
             c[rng.random(N) < 0.4] = 0.0
             beta = c.copy()
             beta[1] += rng.choice([0.5, 1e-17])
-            K, space, held = true_kernel(kernel, X), build_space_of_samples(kernel, X), Primal(None, c)
+            K = true_kernel(kernel, X)
+            space = build_space_of_samples(kernel, X)
+            held = Primal(None, c)
             coef, own = [mpmath.mpf(v) for v in c.tolist()], [mpmath.mpf(v) for v in beta.tolist()]
             off = [a - b for a, b in zip(coef, own, strict=True)]
 
@@ -96,7 +101,8 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
 
 @pytest.mark.parametrize("kernel", [qpsvm.RBF(0.3), qpsvm.Polynomial(2, 0.3, 1.0), qpsvm.Sigmoid(0.3, 0.5)])
 def test_radii_are_a_few_roundings(kernel):
-    X, c = samples(1.0), np.r_[1.0, np.zeros(N - 1)]
+    X = samples(1.0)
+    c = np.r_[1.0, np.zeros(N - 1)]
     values = build_space_of_samples(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
     size = max(1.0, np.abs(values.high).max())
     assert (values.radius <= 60.0 * UNIT * size).all()
@@ -114,7 +120,10 @@ def test_distances_are_bounded_from_below():
             for centre in (None, 4, 0):
                 found = space.bound_distances(centre)
                 for i, low in enumerate([] if found is None else found):
-                    square = K[i][i] if centre is None else K[i][i] - 2 * K[i][centre] + K[centre][centre]
+                    if centre is None:
+                        square = K[i][i]
+                    else:
+                        square = K[i][i] - 2 * K[i][centre] + K[centre][centre]
                     square = max(square, mpmath.mpf(0))  # some are indefinite
                     assert low >= 0.0
                     assert mpmath.mpf(low) ** 2 <= square + tiny * (square + tiny * abs(K[i][i]))
@@ -172,7 +181,8 @@ def test_gaps_of_solved_machines(C):
         result = qpsvm.solve(qpsvm.CSVM(X, y, C=C, kernel=kernel), check=False)
         proof = result.verify()
         with mpmath.workprec(300):
-            K, point = true_kernel(kernel, X), proof.record["point"]
+            K = true_kernel(kernel, X)
+            point = proof.record["point"]
             coef = [mpmath.mpf(v) for v in result.coef.tolist()]
             beta = [number(point[i]) * int(y[i]) for i in range(24)]
             assert sum(point[i] * int(y[i]) for i in range(24)) == 0

@@ -88,7 +88,12 @@ class Textbook:
         penalties = getattr(problem, "C", None)
         if penalties is not None and np.ndim(penalties):
             self.C = [c * s for c, s in zip(fractions(penalties[use]), self.s, strict=True)]
-        self.unit = F(problem.lam) if self.name == "PrimalHinge" else F(2) if self.name == "SVDD" else F(1)
+        if self.name == "PrimalHinge":
+            self.unit = F(problem.lam)
+        elif self.name == "SVDD":
+            self.unit = F(2)
+        else:
+            self.unit = F(1)
         self.use, self.kernel = use, problem.kernel
         self.rows = [(g, c, h) for item in problem.constraints for g, c, h in self._user_rows(item)]
 
@@ -110,7 +115,8 @@ class Textbook:
 
     def loss(self, i, f, result):
         """Loss of sample i, without the two penalties of its sides."""
-        y, name = self.target[i], self.name
+        y = self.target[i]
+        name = self.name
         short = max(1 - y * f, F(0))
         if name == "PrimalHinge":
             return short * self.s[i] / sum(self.s)
@@ -134,7 +140,9 @@ class Textbook:
 
     def primal(self, result):
         """P, None where a row that has to be kept is not."""
-        b, p, model = F(result.b), self.problem, result.model
+        b = F(result.b)
+        p = self.problem
+        model = result.model
         if model.w is not None:
             w = [(F(1), fractions(model.w))]
         else:
@@ -171,12 +179,18 @@ class Textbook:
 
     def dual(self, alpha):
         """D in units of the objective, of an α that is looked at whether it keeps everything."""
-        p, name, n = self.problem, self.name, len(self.X)
-        k, one = len(self.rows), F(1)
+        p = self.problem
+        name = self.name
+        n = len(self.X)
+        k = len(self.rows)
+        one = F(1)
         alpha, multipliers = alpha[: len(alpha) - k], alpha[len(alpha) - k :]
         assert all(v >= 0 for v in (*alpha, *multipliers))
-        own, bend, upper = alpha, [F(0)] * len(alpha), None
-        signs, level = self.target, [one] * n
+        own = alpha
+        bend = [F(0)] * len(alpha)
+        upper = None
+        signs = self.target
+        level = [one] * n
         if name in ("EpsilonSVR", "NuSVR", "QuantileSVR"):
             epsilon = F(p.epsilon) if name == "EpsilonSVR" else F(0)
             level = [t - epsilon for t in self.target] + [-t - epsilon for t in self.target]
@@ -185,10 +199,12 @@ class Textbook:
                 q = F(p.quantile)
                 upper = [c * q for c in self.C] + [c * (1 - q) for c in self.C]
             if getattr(p, "loss", "") == "squared":
-                bend, upper = [1 / (2 * c) for c in self.C * 2], None
+                bend = [1 / (2 * c) for c in self.C * 2]
+                upper = None
             beta = [a - c for a, c in zip(own[:n], own[n:], strict=True)]
         elif name == "Ranking":
-            level, beta = [one] * len(own), [F(0)] * n
+            level = [one] * len(own)
+            beta = [F(0)] * n
             upper = [F(p.C) * self.s[i] * self.s[j] for i, j in self.pairs()]
             for a, (i, j) in zip(own, self.pairs(), strict=True):
                 beta[i], beta[j] = beta[i] + a, beta[j] - a
@@ -235,7 +251,8 @@ def point_of(proof):
 def check_bounds(problem, result, proof):
     """Compare every bound with the gap of the proof's numbers by the textbook, and return that."""
     textbook = Textbook(problem)
-    primal, dual = textbook.primal(result), textbook.dual(point_of(proof))
+    primal = textbook.primal(result)
+    dual = textbook.dual(point_of(proof))
     assert dual >= F(proof.dual)
     if primal is None:
         assert proof.gap == np.inf
@@ -243,7 +260,10 @@ def check_bounds(problem, result, proof):
     assert dual <= primal
     assert proof.primal == np.inf or primal <= F(proof.primal)
     assert proof.difference == np.inf or primal - dual <= F(proof.difference)
-    gap = float((primal - dual) / max(abs(primal), abs(dual))) if primal or dual else 0.0
+    if primal or dual:
+        gap = float((primal - dual) / max(abs(primal), abs(dual)))
+    else:
+        gap = 0.0
     assert proof.least_gap * (1 - 1e-15) <= gap <= proof.gap * (1 + 1e-15)
     return gap
 
@@ -252,7 +272,12 @@ def check_bounds(problem, result, proof):
 @for_each("rows", [False, True])
 def test_what_is_proven_of_a_machine_is_true(arithmetic, name, rows):
     few = ("ranking", "one class", "ball", "hard", "C penalised", "primal penalised")
-    own = [] if not rows else ROWS[:1] if name in few else ROWS
+    if not rows:
+        own = []
+    elif name in few:
+        own = ROWS[:1]
+    else:
+        own = ROWS
     problem = MACHINES[name](constraints=own) if own else MACHINES[name]()
     result = qpsvm.solve(problem)
     proof = result.verify(tol=1e-6)
@@ -271,7 +296,10 @@ def test_what_is_proven_of_a_machine_is_true(arithmetic, name, rows):
 @for_each("rows", [False, True])
 def test_what_is_proven_of_a_kernel_machine_is_true(name, rows):
     """Of a kernel that is rational, so that the judge needs no more than fractions."""
-    more = {"constraints": ROWS[2]} if rows and name not in ("one class", "ball") else {}
+    if rows and name not in ("one class", "ball"):
+        more = {"constraints": ROWS[2]}
+    else:
+        more = {}
     if rows and not more:
         more = {"constraints": qpsvm.ValueConstraints(X[:2] + 3.0 * (name == "one class"), [[0.5, -1.0]], 0.1)}
     problem = KERNEL_MACHINES[name](kernel=qpsvm.Polynomial(2, gamma=0.3, coef0=0.7), **more)
@@ -323,9 +351,12 @@ def test_a_plane_that_falls_short_by_a_hair():
     assert proof.gap == np.inf
     (said,) = [claim for claim in proof.claims if claim.kind == "rows"]
     factor = 1 / (1 - F(float(said.text.partition("1/(1 − ")[2].partition(")")[0])))
-    book, w, b = Textbook(problem), fractions(short.w), F(short.b)
+    book = Textbook(problem)
+    w = fractions(short.w)
+    b = F(short.b)
     assert min(y * (dot(w, row) + b) for y, row in zip(book.target, book.X, strict=True)) * factor >= 1
-    primal, dual = factor**2 * dot(w, w) / 2, F(proof.dual)
+    primal = factor**2 * dot(w, w) / 2
+    dual = F(proof.dual)
     assert (primal - dual) / primal <= F(proof.remains) + F(1, 10**11)  # D is of these α, not of those times the factor
     assert proof.remains <= 1e-9
 

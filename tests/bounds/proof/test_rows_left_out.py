@@ -42,7 +42,8 @@ def table(folder: Path, samples, target, name="data.csv") -> Path:
 @pytest.mark.parametrize("name", CASES)
 def test_rows_that_are_out_are_confirmed_to_be(tmp_path, name):
     make, samples, target = CASES[name]
-    data, path = table(tmp_path, samples, target), tmp_path / "proof.json"
+    data = table(tmp_path, samples, target)
+    path = tmp_path / "proof.json"
     qpsvm.solve(make(KEPT)).verify(tol=1e-6).save(path)
     for asked in (GONE, [8, 3, 3]):
         code, said = run_checker(path, data, without=asked)
@@ -58,7 +59,8 @@ def test_rows_that_are_out_are_confirmed_to_be(tmp_path, name):
 @pytest.mark.parametrize("name", CASES)
 def test_rows_that_are_in_are_refuted(tmp_path, name):
     make, samples, target = CASES[name]
-    data, path = table(tmp_path, samples, target), tmp_path / "proof.json"
+    data = table(tmp_path, samples, target)
+    path = tmp_path / "proof.json"
     qpsvm.solve(make(np.arange(16))).verify().save(path, data)
     assert run_checker(path, data)[0] == 0
     code, said = run_checker(path, data, without=GONE)
@@ -68,7 +70,8 @@ def test_rows_that_are_in_are_refuted(tmp_path, name):
 
 def test_a_table_with_more_rows_is_not_the_one_of_the_proof(tmp_path):
     make, samples, target = CASES["tube"]
-    proof, path = qpsvm.solve(make(KEPT)).verify(), tmp_path / "proof.json"
+    proof = qpsvm.solve(make(KEPT)).verify()
+    path = tmp_path / "proof.json"
     rest = table(tmp_path, samples[KEPT], target[KEPT], "rest.csv")
     proof.save(path, rest)
     assert run_checker(path, rest)[0] == 0
@@ -78,7 +81,8 @@ def test_a_table_with_more_rows_is_not_the_one_of_the_proof(tmp_path):
 
 def test_on_the_command_line_and_without_this_library(tmp_path, capsys):
     make, samples, target = CASES["tube"]
-    data, path = table(tmp_path, samples, target), tmp_path / "proof.json"
+    data = table(tmp_path, samples, target)
+    path = tmp_path / "proof.json"
     qpsvm.solve(make(KEPT)).verify().save(path)
     assert main(["verify", str(path), "--data", str(data), "--without", "8, 3"]) == 0
     assert "rows 3, 8 of the data, counted from 0, have no part in what follows" in capsys.readouterr().out

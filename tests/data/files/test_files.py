@@ -514,7 +514,8 @@ def test_libsvm_that_begins_with_a_row_of_zeros(save: Save, first: str) -> None:
 def test_libsvm_from_index_zero_keeps_its_columns(save: Save) -> None:
     from sklearn.datasets import dump_svmlight_file
 
-    X, y = np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]), np.array([1, 2, 1])
+    X = np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]])
+    y = np.array([1, 2, 1])
     buffer = io.BytesIO()
     dump_svmlight_file(X, y, buffer, comment="from scikit-learn")  # counts from 0 unless told otherwise
     table = read_table(save(buffer.getvalue()))

@@ -34,7 +34,9 @@ class Blocked(RowSource):
     def __init__(self, X, size=7):
         self.is_sparse = sp.issparse(X)
         self.n, self.d = X.shape
-        self.passes, self._X, self._size = 0, X, size
+        self.passes = 0
+        self._X = X
+        self._size = size
 
     def blocks(self) -> Iterator[Block]:
         self.passes += 1
@@ -139,7 +141,8 @@ def some_rows(n):
 def test_blocks_are_the_rows_in_order_again_and_again(stored, made):
     source, X = source_of(stored, made)
     for _ in range(2):
-        parts, end = [], 0
+        parts = []
+        end = 0
         for block in source.blocks():
             assert block.rows == slice(end, end + block.n)
             parts.append(block.matrix.toarray() if sp.issparse(block.matrix) else block.matrix)
@@ -155,8 +158,10 @@ def test_blocks_are_the_rows_in_order_again_and_again(stored, made):
 def test_maps_and_sums_are_those_of_the_array(stored, made):
     source, X = source_of(stored, made)
     n, d = X.shape
-    w, W = RNG.standard_normal(d), RNG.standard_normal((d, 3))
-    beta, several = RNG.standard_normal(n), RNG.standard_normal((n, 3))
+    w = RNG.standard_normal(d)
+    W = RNG.standard_normal((d, 3))
+    beta = RNG.standard_normal(n)
+    several = RNG.standard_normal((n, 3))
     assert source.shape == X.shape
     close(source.margins(w), X @ w)
     close(source.margins(W), X @ W)
@@ -179,7 +184,8 @@ def test_maps_and_sums_are_those_of_the_array(stored, made):
 @for_each("stored, made", CASES)
 def test_some_rows_are_those_of_the_array(stored, made):
     source, X = source_of(stored, made)
-    J, L = some_rows(len(X)), np.arange(len(X))[: max(len(X) // 3, 1)]
+    J = some_rows(len(X))
+    L = np.arange(len(X))[: max(len(X) // 3, 1)]
     beta, D = RNG.standard_normal(len(J)), RNG.random(len(J))
     close(source.take(J), X[J])
     close(source.take(slice(1, len(X) // 2)), X[1 : len(X) // 2])
@@ -207,7 +213,8 @@ def test_no_rows_are_an_empty_sum(stored, made):
 @for_each("stored, made", CASES)
 def test_a_scan_is_two_products_in_one_pass(stored, made):
     source, X = source_of(stored, made)
-    w, beta = RNG.standard_normal(X.shape[1]), RNG.standard_normal(len(X))
+    w = RNG.standard_normal(X.shape[1])
+    beta = RNG.standard_normal(len(X))
     seen = np.full(len(X), np.nan)
 
     def visit(rows, m):
@@ -288,8 +295,11 @@ def test_low_rank_is_the_same_over_every_source(made):
     X = dense(20, 4)
     source, array = MADE[made](X, X)
     n = len(array)
-    s, d, J = RNG.standard_normal(n), RNG.random(n), some_rows(n)
-    P, expected = LowRank(source, d, s), np.diag(s) @ array @ array.T @ np.diag(s) + np.diag(d)
+    s = RNG.standard_normal(n)
+    d = RNG.random(n)
+    J = some_rows(n)
+    P = LowRank(source, d, s)
+    expected = np.diag(s) @ array @ array.T @ np.diag(s) + np.diag(d)
     close(P @ np.ones(n), expected.sum(axis=1))
     close(P @ np.eye(n), expected)
     close(P.diagonal(), expected.diagonal())
@@ -301,7 +311,8 @@ def test_low_rank_is_the_same_over_every_source(made):
 
 
 def test_an_intercept_in_the_norm_copies_nothing():
-    X, y = dense(200, 6), np.where(dense(200, 1)[:, 0] > 0, 1, -1)
+    X = dense(200, 6)
+    y = np.where(dense(200, 1)[:, 0] > 0, 1, -1)
     for samples in (X, sp.csr_array(X)):
         problem = qpsvm.PrimalHinge(samples, y, 0.01, intercept="penalised")
         P = problem.solver_qp("dual").qp.P
@@ -403,7 +414,10 @@ def test_signed_rows_are_products_with_z(offset):
     rows, mean = build_label_scaled_rows(Blocked(X), y, 1.0, True)
     assert isinstance(rows, LabelScaledRows)
     Z = y[:, None] * np.column_stack([X - mean, np.ones(40)])
-    J, L, W, a = np.array([30, 1, 5]), np.array([2, 39]), RNG.standard_normal(6), RNG.random(40)
+    J = np.array([30, 1, 5])
+    L = np.array([2, 39])
+    W = RNG.standard_normal(6)
+    a = RNG.random(40)
     np.testing.assert_allclose(rows.margins(W), Z @ W, atol=1e-12)
     np.testing.assert_allclose(rows.gradient(a), Z.T @ a, atol=1e-12)
     np.testing.assert_allclose(rows.gradient(a[J], J), Z[J].T @ a[J], atol=1e-12)

@@ -26,7 +26,9 @@ def moments(X):
 def test_standardised_rows_are_those_of_a_copy(store):
     mean, scale = moments(X)
     Z = (X - mean) / scale
-    w, beta, some = RNG.normal(size=6), RNG.normal(size=N), RNG.permutation(N)[:20]
+    w = RNG.normal(size=6)
+    beta = RNG.normal(size=N)
+    some = RNG.permutation(N)[:20]
 
     def check(rows, own):
         np.testing.assert_allclose(rows.scale, scale, rtol=1e-9)
@@ -40,7 +42,10 @@ def test_standardised_rows_are_those_of_a_copy(store):
 
     everything = slice(0, N)
     stored = {"array": X, "blocks": X.copy(), "columns first": np.asfortranarray(X)}[store]
-    source = as_row_source(stored) if store == "array" else open_rows(stored, block_rows=31)
+    if store == "array":
+        source = as_row_source(stored)
+    else:
+        source = open_rows(stored, block_rows=31)
     rows = standardise_rows(source)
     check(rows, everything)
     np.testing.assert_allclose(rows.moments(some)[0], Z[some].T @ Z[some], atol=1e-7)

@@ -160,7 +160,8 @@ def test_what_is_computed_is_that_of_the_array(store, tmp_path):
     assert len(list(rows.blocks())) > 2
     assert rows.is_sparse == (options.get("sparse", store.startswith("LIBSVM")))
     w, beta = RNG.normal(size=D), RNG.normal(size=n)
-    some, scale = RNG.permutation(n)[:30], RNG.random(30)
+    some = RNG.permutation(n)[:30]
+    scale = RNG.random(30)
     close = {"rtol": 1e-13, "atol": 1e-13}
     np.testing.assert_allclose(rows.margins(w), A @ w, **close)
     np.testing.assert_allclose(rows.margins(np.stack([w, -w], axis=1)), A @ np.stack([w, -w], axis=1), **close)
@@ -397,7 +398,8 @@ def write_anew(path: Path, content: bytes) -> None:
 def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
     path = npy(tmp_path, "X.npy", X)
     monkeypatch.chdir(tmp_path)
-    rows, content = open_rows("X.npy", block_rows=17), path.read_bytes()
+    rows = open_rows("X.npy", block_rows=17)
+    content = path.read_bytes()
     monkeypatch.chdir(tmp_path.parent)
     blocks = rows.blocks()
     next(blocks)
@@ -440,7 +442,8 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
             with pytest.raises(TooLargeError, match=r"needs .* of scratch in .* are free.*scratch=False"):
                 open_rows(data, **BESIDE, scratch=tmp_path)
         assert open_rows(data, **BESIDE, scratch=False).n == N
-    add, seen = scratch.ScratchFile.add, []
+    add = scratch.ScratchFile.add
+    seen = []
 
     class Full(io.BytesIO):
         def write(self, _):

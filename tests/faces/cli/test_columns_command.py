@@ -210,7 +210,10 @@ def test_a_table_past_memory_is_predicted_in_batches(capsys, monkeypatch):
 @pytest.mark.usefixtures("folder")
 def test_a_proof_reads_the_raw_table_as_it_was_read(capsys, ending, options):
     out = succeed(capsys, "solve", f"rows.{ending}", *options, "--proof", "p.json")
-    hint = "--data rows.csv" if ending == "csv" else "--data DATA, with DATA the same table in one CSV file"
+    if ending == "csv":
+        hint = "--data rows.csv"
+    else:
+        hint = "--data DATA, with DATA the same table in one CSV file"
     assert hint in out
     code, out, err = run(capsys, "verify", "p.json", "--data", "rows.csv")
     assert (code, err) == (0, ""), out

@@ -28,7 +28,9 @@ def table(tmp_path: Path) -> Path:
     lines = ["age,visits,income,bought,price,street,counts"]
     for i in range(N):
         yes = i % 8 == 0
-        age, visits, income = rng.normal(40 + 8 * yes, 8), rng.normal(2 + yes, 1), rng.normal(3, 1)
+        age = rng.normal(40 + 8 * yes, 8)
+        visits = rng.normal(2 + yes, 1)
+        income = rng.normal(3, 1)
         price = age + 5 * visits + rng.normal(0, 3)
         weight = 0 if i >= N - WEIGHTLESS else 1 + i % 3
         lines.append(f"{age:.2f},{visits:.2f},{income:.2f},{'Yes' if yes else 'No'},{price:.2f},s{i % 8},{weight}")

@@ -25,7 +25,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = ["a,b,town,kind,size"]
     for i in range(120):
         yes = i % 3 == 0
-        a, b = rng.normal(2.0 * yes), rng.normal()
+        a = rng.normal(2.0 * yes)
+        b = rng.normal()
         town = "xyz"[(i + int(rng.integers(2))) % 3]
         lines.append(f"{a!r},{b!r},{town},{'yes' if yes else 'no'},{float(3 * a + b)!r}")
     path = tmp_path_factory.mktemp("importance") / "table.csv"

@@ -24,7 +24,8 @@ def table(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     lines = ["area,rooms,town,price,kind,street"]
     for i in range(N):
-        area, rooms = rng.normal(80.0, 20.0), int(rng.integers(1, 6))
+        area = rng.normal(80.0, 20.0)
+        rooms = int(rng.integers(1, 6))
         price = area + 10 * rooms + rng.normal(0.0, 5.0)
         lines.append(f"{area:.2f},{rooms},{'ab'[i % 2]},{price:.2f},{'large' if area > 80 else 'small'},s{i // 10}")
     path = tmp_path / "houses.csv"
@@ -85,7 +86,9 @@ def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, varian
 
 def test_weights_are_a_column(capsys, tmp_path):
     """A row of weight 2 is there twice; one of weight 0 is not there."""
-    weighed, copied, libsvm = tmp_path / "weighed.csv", tmp_path / "copied.csv", tmp_path / "libsvm"
+    weighed = tmp_path / "weighed.csv"
+    copied = tmp_path / "copied.csv"
+    libsvm = tmp_path / "libsvm"
     rows = [(0.0, 1.0, 1), (1.0, 1.5, 2), (2.0, 4.0, 1), (3.0, 2.0, 0), (4.0, 5.0, 1)]
     weighed.write_text("x,t,s\n" + "".join(f"{x},{t},{s}\n" for x, t, s in rows))
     copied.write_text("x,t\n" + "".join(f"{x},{t}\n" * s for x, t, s in rows))

@@ -84,7 +84,8 @@ def test_odd_tables_and_libsvm_lines_are_read_as_they_were(capsys, tmp_path):
 
 
 def test_arrays_are_read_as_they_were(capsys, tmp_path):
-    samples, target = RNG.normal(size=(20, 3)), tmp_path / "y.npy"
+    samples = RNG.normal(size=(20, 3))
+    target = tmp_path / "y.npy"
     np.save(tmp_path / "X.npy", samples.astype(np.float32))
     np.save(target, (samples[:, 0] > 0).astype(np.int8))
     proven(capsys, tmp_path, tmp_path / "X.npy", "--target", target, "--standardise")

@@ -34,10 +34,12 @@ def run_program(text: str) -> dict:
 @for_each("kernel", KERNELS)
 def test_the_answer_is_the_result_of_the_program(machine, kernel):
     """Every number of it, and f wherever it is drawn."""
-    held, box = make_state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
+    held = make_state(machine, kernel)
+    box = [-3.0, 5.0, -2.0, 4.0]
     if machine == "hinge" and kernel == "rbf":
         held["parameters"] = {"intercept": "none"}
-    answer, names = ask("solve", held, grid=9, box=box), run_program(ask("program", held)["python"])
+    answer = ask("solve", held, grid=9, box=box)
+    names = run_program(ask("program", held)["python"])
     result = names["result"]
     assert answer["status"] == "optimal", answer
     assert answer["alpha"] == pytest.approx(result.alpha, rel=1e-9, abs=1e-12)
@@ -62,7 +64,10 @@ def test_the_answer_is_the_result_of_the_program(machine, kernel):
     x, y = np.meshgrid(np.linspace(*box[:2], 9), np.linspace(*box[2:], 9))
     f = result.decision_function(np.column_stack([x.ravel(), y.ravel()]))
     assert answer["plane"]["f"] == pytest.approx(f, abs=1e-4 * max(abs(result.rho), float(np.median(abs(f)))))
-    ends = [-answer["rho"], answer["rho"]] if machine in LEARNT["labels"] else [None, None]
+    if machine in LEARNT["labels"]:
+        ends = [-answer["rho"], answer["rho"]]
+    else:
+        ends = [None, None]
     assert answer["plane"]["levels"] == [ends[0], 0.0, ends[1]]
 
 
@@ -113,8 +118,10 @@ def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
     for parameters in free_of(machine):
         held = make_state(machine, "rbf", parameters=parameters)
         alpha = feasible(held, np.random.default_rng(0))
-        before, advised = ask("solve", held, alpha=alpha.tolist(), show=[]), 0
-        n, alpha = 16, np.array(before["alpha"])
+        before = ask("solve", held, alpha=alpha.tolist(), show=[])
+        advised = 0
+        n = 16
+        alpha = np.array(before["alpha"])
         size = 1e-4 * alpha.max()  # of a step: what an unlucky curvature takes is less
         for i, said in enumerate(before["samples"]["verdict"]):
             found = ADVISED.search(said)
@@ -205,8 +212,10 @@ def test_the_steps_do_not_hang_on_the_samples():
 def test_a_small_qp_is_shown_in_numbers(machine):
     n = 12 // MACHINES[machine].kind._variables_per_sample
     held = make_state(machine, **make_samples(n, apart=4.0 if machine == "hard" else 1.2))
-    answer, qp = ask("solve", held, show=["qp"]), read_state(held).build_problem().qp("dual")
-    shown, alpha = answer["qp"], np.array(answer["alpha"])
+    answer = ask("solve", held, show=["qp"])
+    qp = read_state(held).build_problem().qp("dual")
+    shown = answer["qp"]
+    alpha = np.array(answer["alpha"])
     assert shown["primal"] == str(read_state(held).build_problem().qp("primal"))
     assert shown["n"] == 12
     assert shown["heat"] is None
@@ -226,7 +235,8 @@ def test_a_small_qp_is_shown_in_numbers(machine):
 
 def test_a_large_qp_is_a_map_of_means():
     held = make_state("c", **make_samples(50))
-    shown, P = ask("solve", held, show=["qp"])["qp"], read_state(held).build_problem().qp("dual").P.dense()
+    shown = ask("solve", held, show=["qp"])["qp"]
+    P = read_state(held).build_problem().qp("dual").P.dense()
     assert shown["P"] is None
     assert shown["heat"]["n"] == 48
     cells = np.array(shown["heat"]["values"]).reshape(48, 48)
@@ -241,7 +251,8 @@ def test_a_large_qp_is_a_map_of_means():
 @for_each("machine", ["hard", "c", "nu"])
 def test_the_closest_points_are_as_far_apart_as_w_says(machine):
     answer = ask("solve", make_state(machine))
-    plane, alpha = answer["plane"], np.array(answer["samples"]["alpha"])
+    plane = answer["plane"]
+    alpha = np.array(answer["samples"]["alpha"])
     apart = np.subtract(*plane["closest"])
     assert alpha.sum() / 2 * apart == pytest.approx(answer["w"], abs=1e-8)  # (HULL.3)
     assert [hull["label"] for hull in plane["hulls"]] == [1, -1]
@@ -258,7 +269,8 @@ def test_the_closest_points_are_as_far_apart_as_w_says(machine):
 
 def test_of_more_features_two_are_shown_and_the_others_held_at_their_medians():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((15, 4)), np.where(np.arange(15) % 2, 1, -1)
+    X = rng.standard_normal((15, 4))
+    y = np.where(np.arange(15) % 2, 1, -1)
     held = {"points": X.tolist(), "labels": y.tolist(), "axes": [3, 1], "kernel": {"name": "rbf", "gamma": 0.3}}
     answer = ask("solve", held, grid=8, box=[0, 1, 0, 2])
     at = np.median(X, axis=0)
@@ -277,7 +289,8 @@ def test_classes_that_meet_come_with_their_proof():
     assert answer["error"]["kind"] == "NotSeparableError"
     assert answer["plane"]["meeting"] == pytest.approx([1.0, 1.0])
     assert answer["plane"]["f"] is None
-    share, X = np.array(answer["samples"]["share"]), np.array(held["points"], dtype=float)
+    share = np.array(answer["samples"]["share"])
+    X = np.array(held["points"], dtype=float)
     for side in (slice(0, 2), slice(2, 4)):
         assert share[side].sum() == pytest.approx(1.0)
         assert share[side] @ X[side] == pytest.approx(answer["plane"]["meeting"])

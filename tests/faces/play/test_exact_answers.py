@@ -24,7 +24,8 @@ def drop_point(held: dict, i: int) -> dict:
 
 @for_each("machine, i", product(machine_catalogue.MACHINES, [0, 5]))
 def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
-    held, box = make_state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
+    held = make_state(machine, "linear")
+    box = [-3.0, 5.0, -2.0, 4.0]
     answer = ask("without", held, sample=i, grid=9, box=box)
     assert answer["status"] == "optimal", answer
     alone = qpsvm.solve(read_state(drop_point(held, i)).build_problem(), tol=1e-10)

@@ -28,8 +28,10 @@ def machine_state(machine: str, kernel: str = "linear") -> dict:
 
 @for_each("machine, kernel", product(REGRESSIONS, ["linear", "rbf"]))
 def test_the_curve_is_the_prediction_and_the_tube_is_epsilon(machine, kernel):
-    held, box = machine_state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
-    answer, problem = ask("solve", held, box=box), read_state(held).build_problem()
+    held = machine_state(machine, kernel)
+    box = [-3.0, 5.0, -2.0, 4.0]
+    answer = ask("solve", held, box=box)
+    problem = read_state(held).build_problem()
     result = qpsvm.solve(problem)
     x = np.linspace(-3.0, 5.0, len(answer["plane"]["curve"]))
     assert answer["plane"]["curve"] == pytest.approx(result.predict(x[:, None]), abs=1e-5)
@@ -49,7 +51,8 @@ def test_of_a_regression_with_more_features_one_is_shown_against_the_target():
     X = rng.standard_normal((15, 3))
     t = X @ [1.0, -2.0, 0.5]
     held = {"points": np.column_stack([X, t]).tolist(), "machine": "epsilon-svr", "axes": [1, 3]}
-    answer, result = ask("solve", held, box=[0, 1, -3, 3]), qpsvm.solve(qpsvm.EpsilonSVR(X, t))
+    answer = ask("solve", held, box=[0, 1, -3, 3])
+    result = qpsvm.solve(qpsvm.EpsilonSVR(X, t))
     at = np.median(X, axis=0)
     at[1] = 1.0
     assert answer["plane"]["curve"][-1] == pytest.approx(float(result.predict(at[None])[0]), abs=1e-6)
@@ -61,7 +64,8 @@ def test_of_a_regression_with_more_features_one_is_shown_against_the_target():
 def test_at_an_optimum_every_sample_is_on_the_path(machine, kernel):
     answer = ask("solve", machine_state(machine, kernel))
     table, pair = answer["samples"], answer["pair"]
-    shares, values = np.array(table.get("signed", table["share"])), np.array(table.get("value", table.get("yf")))
+    shares = np.array(table.get("signed", table["share"]))
+    values = np.array(table.get("value", table.get("yf")))
     far = 10.0 * (np.abs(values).max() + 1.0)
     corners = [(share, {"top": far, "bottom": -far}.get(at, at)) for share, at in pair["path"]]
     assert min(pair["low"], 0.0) <= shares.min() <= shares.max() <= 1.0 + 1e-9
@@ -106,7 +110,8 @@ def test_alpha_has_two_entries_a_sample_of_a_regression_and_one_otherwise():
 
 def test_the_ball_is_the_librarys():
     held = machine_state("svdd")
-    answer, result = ask("solve", held), qpsvm.solve(qpsvm.SVDD(held["points"]))
+    answer = ask("solve", held)
+    result = qpsvm.solve(qpsvm.SVDD(held["points"]))
     assert answer["plane"]["ball"]["centre"] == pytest.approx(result.centre)
     assert answer["plane"]["ball"]["radius"] == pytest.approx(result.radius)
     assert answer["width"] == pytest.approx(result.radius)

@@ -59,7 +59,8 @@ def test_of_a_duplicate_only_the_sum_counts():
         assert ask("solve", held, alpha=split)["status"] == "optimal"
     (low,) = re.findall(r"Lower C to ([\d.]+), below half of their sum", SCENES["duplicate"].tries[2])
     assert float(low) < total / 2
-    wide, tight = ask("solve", held), ask("solve", {**held, "parameters": {"C": float(low)}})
+    wide = ask("solve", held)
+    tight = ask("solve", {**held, "parameters": {"C": float(low)}})
     assert tight["samples"]["kind"][:2] == [2, 2]
     assert tight["width"] > wide["width"]
 
@@ -128,8 +129,10 @@ def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
 
 
 def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
-    held, outlier = make_scene_state("outliers"), len(make_scene_state("outliers")["points"]) - 1
-    absolute, further = ask("solve", held), ask("solve", move_sample("outliers", outlier, 3.0))
+    held = make_scene_state("outliers")
+    outlier = len(make_scene_state("outliers")["points"]) - 1
+    absolute = ask("solve", held)
+    further = ask("solve", move_sample("outliers", outlier, 3.0))
     assert further["w"] == pytest.approx(absolute["w"], abs=1e-6)
     squared = {**held["parameters"], "loss": "squared"}
     tilted = ask("solve", {**held, "parameters": squared})
@@ -141,7 +144,8 @@ def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
 
 
 def test_a_quantile_has_its_share_below_and_counts_only():
-    held, box = make_scene_state("quantile"), [-3.0, 3.0, -3.0, 3.0]
+    held = make_scene_state("quantile")
+    box = [-3.0, 3.0, -3.0, 3.0]
     answer = ask("solve", held, box=box)
     assert 0.8 <= answer["accuracy"] <= 0.9
     above = int(np.argmax(answer["samples"]["value"]))

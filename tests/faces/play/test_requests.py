@@ -206,7 +206,12 @@ def test_any_value_is_answered(message):
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where something stands in a nested value."""
     found = [path]
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    else:
+        inner = ()
     for key, item in inner:
         found += places(item, (*path, key))
     return found

@@ -56,7 +56,12 @@ def solve_machine(name: str, samples: str = "2", weighted: bool = False) -> tupl
     y, make = MAKE[name]
     options: dict[str, Any] = {"sample_weight": WEIGHTS} if weighted and name != "HardMargin" else {}
     options |= {"C": PRICES} if weighted and name in PRICED else {}
-    kernel = "precomputed" if samples == "matrix" else "linear" if name != "OneClass" else "rbf"
+    if samples == "matrix":
+        kernel = "precomputed"
+    elif name != "OneClass":
+        kernel = "linear"
+    else:
+        kernel = "rbf"
     Z = SAMPLES[samples](APART if name == "HardMargin" else X)
     problem = make(Z, *(() if y is None else (y,)), kernel=kernel, **options)
     return problem, qpsvm.solve(problem, check=False)
@@ -122,7 +127,8 @@ def check_pictures(name: str, samples: str) -> None:
         if drawn:
             assert find_group(problem) in PICTURES[picture].groups
             continue
-        said, infinite = str(error), not np.isfinite(result.primal)
+        said = str(error)
+        infinite = not np.isfinite(result.primal)
         assert infinite or not accepts(picture, problem), said
         assert infinite or "pass feature" in said or isinstance(error, qpsvm.UnsupportedError), said
         other = re.search(r"plotting\.(\w+)\(problem, result\) draws it", said)
@@ -143,7 +149,8 @@ def test_the_table_is_that_of_the_guide_and_names_every_machine_in_its_group():
 
 def distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """How far points (m, 2) are from a line of straight pieces between corners (k, 2): (m,)."""
-    start, way = corners[:-1], np.diff(corners, axis=0)
+    start = corners[:-1]
+    way = np.diff(corners, axis=0)
     square = np.maximum((way**2).sum(axis=1), 1e-300)
     along = np.clip(((points[:, None] - start) * way).sum(axis=2) / square, 0.0, 1.0)
     return np.sqrt(((points[:, None] - start - along[..., None] * way) ** 2).sum(axis=2)).min(axis=1)
@@ -164,7 +171,10 @@ def test_every_certified_optimum_lies_on_the_path_of_complementarity(name):
     if np.isfinite(upper).all():
         scale = float(upper.min())
     else:
-        scale = 1.0 / float(result.curvature.max()) / 2 if result.curvature.any() else float(result.alpha.max())
+        if result.curvature.any():
+            scale = 1.0 / float(result.curvature.max()) / 2
+        else:
+            scale = float(result.alpha.max())
     allowed = np.sqrt(2 * max(result.primal - result.dual, 0.0) / scale) + 1e-9
     assert allowed < 0.02
     assert distances(points, path.get_xydata()).max() <= allowed

@@ -23,7 +23,8 @@ def test_each_class_has_an_area_of_one_and_those_on_the_wrong_side_are_counted(w
     result = qpsvm.solve(problem)
     ax = plotting.decisions(problem, result)
     rows = problem.active_rows
-    f, labels = result.decision_function(X[rows]), Y[rows]
+    f = result.decision_function(X[rows])
+    labels = Y[rows]
     steps = [patch for patch in ax.patches if isinstance(patch, StepPatch) and patch.get_hatch()]
     for patch, label, sign in zip(steps, (1, 2), (-1, 1), strict=True):
         share, edges, _ = patch.get_data()

@@ -75,7 +75,8 @@ def test_pictures_side_by_side_keep_equal_units():
 
 
 def long_names(draw, ax):
-    X, y = NEAR[0], np.where(NEAR[1] > 0, "Iris versicolor, from the northern slopes", "Iris setosa, from the south")
+    X = NEAR[0]
+    y = np.where(NEAR[1] > 0, "Iris versicolor, from the northern slopes", "Iris setosa, from the south")
     problem = CSVM(X, y, 0.3)
     result = solve(problem)
     if draw in ("boundary", "hulls"):
@@ -100,14 +101,18 @@ OWN = ("boundary-long", "path-long", "gap-long")  # on a page of its own size th
 def test_no_text_lies_on_another_or_off_the_page(name, size):
     if size is None and name in NAMED and name not in OWN:
         return
-    given = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
+    if size is None:
+        given = None
+    else:
+        given = pyplot.subplots(figsize=size, layout="constrained")[1]
     ax = {**PICTURES, **NAMED}[name](given)
     assert given in (None, ax)
     assert ax.get_xlabel()
     assert ax.get_ylabel()
     ax.figure.draw_without_rendering()
     ax.figure.draw_without_rendering()  # the layout settles on the second
-    page, labels = ax.figure.bbox, ax.xaxis.get_tightbbox()
+    page = ax.figure.bbox
+    labels = ax.xaxis.get_tightbbox()
     boxes = [labels, ax.yaxis.get_tightbbox(), *([ax.title.get_window_extent()] if ax.get_title() else [])]
     if ax.get_legend() is not None:
         legend = ax.get_legend().get_window_extent()

@@ -213,7 +213,8 @@ def test_samples_lie_on_the_path_of_complementarity(name):
 @for_each("cap", [1.0, 0.4, 0.15, 1 / 12])
 def test_the_reduced_hull_reaches_as_far_as_a_linear_program_says(cap):
     rng = np.random.default_rng(1)
-    points, caps = rng.normal(size=(12, 2)), np.full(12, cap)
+    points = rng.normal(size=(12, 2))
+    caps = np.full(12, cap)
     vertices = compute_reduced_hull(points, caps)
     x, y = vertices.T
     assert (x * np.roll(y, -1) - y * np.roll(x, -1)).sum() >= 0.0, "the vertices are not counterclockwise"
@@ -236,7 +237,8 @@ def test_the_closest_points_of_the_hulls_are_the_dual(name):
     """(HULL.3): w = A(p − m); for a hard margin the distance is the margin and the boundary bisects the segment."""
     problem, result = SOLVED[name]
     ax = plotting.hulls(problem, result)
-    (p, m), total = np.array(find_artist(ax.lines, "closest points").get_data()).T, result.alpha.sum() / 2
+    p, m = np.array(find_artist(ax.lines, "closest points").get_data()).T
+    total = result.alpha.sum() / 2
     assert result.w == pytest.approx(total * (p - m), rel=1e-6, abs=1e-9)
     if name == "hard":
         assert np.hypot(*(p - m)) == pytest.approx(2 / np.hypot(*result.w), rel=1e-6)
@@ -451,9 +453,11 @@ def test_hulls_take_the_error_of_their_own_problem(scale, offset, seed):
 @pytest.mark.slow
 @for_each("names", [("$\\frac$", "_hidden"), ("$x$", "$$"), ("\\$a", "$x_{")])
 def test_text_of_the_user_is_no_formula(names):
-    X, y = NEAR[0], np.array(names)[NEAR[1].astype(int)]
+    X = NEAR[0]
+    y = np.array(names)[NEAR[1].astype(int)]
     problem = CSVM(X, y, kernel=named_kernel)
-    result, linear = solve(problem), CSVM(X, y)
+    result = solve(problem)
+    linear = CSVM(X, y)
     drawn = [
         plotting.boundary(problem, result, names=names),
         plotting.multipliers(problem, result),
@@ -477,7 +481,8 @@ named_kernel.__name__ = "$\\frac$"
 
 
 def test_rows_without_weight_in_the_result_are_left_out():
-    problem, other = PROBLEMS["linear"], CSVM(*NEAR, 0.3, sample_weight=WEIGHTS)
+    problem = PROBLEMS["linear"]
+    other = CSVM(*NEAR, 0.3, sample_weight=WEIGHTS)
     ax = plotting.complementarity(problem, solve(other))
     assert sum(len(points) for points in drawn_by_kind(ax)) == (WEIGHTS > 0).sum()
     apart = CSVM(*NEAR, 0.3, sample_weight=1 - WEIGHTS)

@@ -37,7 +37,8 @@ def test_a_map_has_ascending_axes_and_marks_the_best():
 
 
 def test_what_is_not_optimal_is_crossed():
-    few, labels = X[:30], np.repeat([0, 1], [6, 24])
+    few = X[:30]
+    labels = np.repeat([0, 1], [6, 24])
     found = qpsvm.cross_validate(qpsvm.NuSVM(few, labels, 0.1, "rbf"), nu=[0.1, 0.2, 0.9], folds=3)
     crossed = [line for line in plotting.scores(found).lines if line.get_label().startswith("not optimal")]
     np.testing.assert_array_equal(crossed[0].get_xdata(), [0.9])

@@ -40,9 +40,11 @@ KINDS = ("sign", "fair", "intercept", "away from 0", "equal", "equal with b")
 @pytest.mark.parametrize("name", TEXTBOOK_MACHINES)
 @for_each("kind", KINDS)
 def test_rows_over_weights(name, kind):
-    book, rows = TEXTBOOK_MACHINES[name], rows_of(kind)
+    book = TEXTBOOK_MACHINES[name]
+    rows = rows_of(kind)
     data = X + 2.0 if name == "OneClass" else X  # around the origin, its optimum is 0
-    known, problem = solve_textbook(book, data, Y, T, rows.G, rows.h, rows.c), book.make(data, Y, T, constraints=rows)
+    known = solve_textbook(book, data, Y, T, rows.G, rows.h, rows.c)
+    problem = book.make(data, Y, T, constraints=rows)
     if not np.isfinite(known.value):  # a margin that the rows exclude
         assert name == "HardMargin"
         with pytest.raises(qpsvm.InfeasibleConstraintsError, match="margin"):
@@ -62,13 +64,17 @@ def test_rows_over_weights(name, kind):
 def test_rows_over_values(name, kernel):
     book = TEXTBOOK_MACHINES[name]
     Z = np.array([[0.5, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0]])
-    A, h = np.array([[1.0, -1.0, 0.0], [0.0, 0.5, 1.0]]), np.array([-0.1, 0.2])
+    A = np.array([[1.0, -1.0, 0.0], [0.0, 0.5, 1.0]])
+    h = np.array([-0.1, 0.2])
     points = np.concatenate([X, Z])
     F = points
     if not isinstance(kernel, qpsvm.Linear):
         values, vectors = np.linalg.eigh(kernel(points, points))
         F = vectors * np.sqrt(np.maximum(values, 0.0))
-    own = np.sum(F[24:] ** 2, axis=1) if name == "SVDD" else np.zeros(3)
+    if name == "SVDD":
+        own = np.sum(F[24:] ** 2, axis=1)
+    else:
+        own = np.zeros(3)
     known = solve_textbook(book, X, Y, T, h=h, features=F[:24], values=(F[24:], own, A))
     problem = book.make(X, Y, T, kernel=kernel, constraints=qpsvm.ValueConstraints(Z, A, h))
     if not np.isfinite(known.value):

@@ -60,7 +60,10 @@ def test_what_is_saved_and_fitted_has_the_same_f(kernel, tmp_path):
     f = result.decision_function(X)
     assert f[1] <= -2.0 + 1e-12
     assert (qpsvm.load(tmp_path / "ball.npz").decision_function(X) == f).all()
-    name = {"kernel": "rbf", "gamma": 0.5} if isinstance(kernel, qpsvm.RBF) else {"kernel": "linear"}
+    if isinstance(kernel, qpsvm.RBF):
+        name = {"kernel": "rbf", "gamma": 0.5}
+    else:
+        name = {"kernel": "linear"}
     fitted = qpsvm.estimators.SVDD(nu=0.5, constraints=rows, **name).fit(np.array(X))
     assert fitted.decision_function(X) == pytest.approx(f, abs=1e-6)
     assert math.isnan(fitted.radius_)
@@ -83,7 +86,8 @@ def test_optimal_keeps_its_rows_in_exact_arithmetic(seed):
     """60 of 300 such results once broke a row."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 11)), int(rng.integers(1, 4))
-    samples, Z = rng.integers(-4, 5, (n, d)) / 2.0, rng.integers(-4, 5, (2, d)) / 2.0
+    samples = rng.integers(-4, 5, (n, d)) / 2.0
+    Z = rng.integers(-4, 5, (2, d)) / 2.0
     rows = ValueConstraints(Z, np.eye(2), rng.uniform(-4.0, 1.0, 2))
     problem = SVDD(samples, nu=float(rng.uniform(0.1, 1.0)), constraints=rows)
     result = qpsvm.solve(problem)

@@ -77,7 +77,8 @@ def test_an_equality_says_how_exactly_it_holds():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(30, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=30) > 0
-    G, h = np.array([[1.0, 1.3, 0.7], [-1.0, -1.3, -0.7]]), [0.1, -0.1]
+    G = np.array([[1.0, 1.3, 0.7], [-1.0, -1.3, -0.7]])
+    h = [0.1, -0.1]
     result = qpsvm.solve(qpsvm.CSVM(X, y, constraints=qpsvm.Constraints(G, h, names=["low", "high"])))
     assert result.status == "optimal"
     said = re.search(r"the constraints low, high only allow an equality, which holds up to (\S+):", result.message)
@@ -100,7 +101,8 @@ def test_rows_that_leave_nothing_but_zero():
 
 def test_infeasible_rows_are_an_error_that_carries_the_proof():
     G = np.array([[1.0, 2.0, 0.0], [-1.0, 0.0, 3.0], [0.0, -2.0, -3.0], [1.0, 1.0, 1.0]])
-    h, names = np.array([1.0, 2.0, -3.5, 9.0]), ["a", "b", "c", "idle"]
+    h = np.array([1.0, 2.0, -3.5, 9.0])
+    names = ["a", "b", "c", "idle"]
     with pytest.raises(qpsvm.InfeasibleConstraintsError, match=r"\(a\).*\(b\)|\(b\).*\(a\)") as caught:
         qpsvm.solve(qpsvm.CSVM(X, Y, constraints=qpsvm.Constraints(G, h, names=names)))
     error = caught.value
@@ -127,7 +129,8 @@ def test_infeasible_values_of_a_kernel():
 
 
 def test_a_hard_margin_that_rows_exclude():
-    points, labels = [[0.0], [1.0]], [0, 1]
+    points = [[0.0], [1.0]]
+    labels = [0, 1]
     with pytest.raises(qpsvm.InfeasibleConstraintsError, match="margin"):
         qpsvm.solve(qpsvm.HardMargin(points, labels, constraints=qpsvm.Constraints([[1.0]], 1.0, names=["flat"])))
     with pytest.raises(qpsvm.NotSeparableError):

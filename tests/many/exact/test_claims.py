@@ -26,7 +26,8 @@ def test_nothing_false_is_claimed_of_hostile_machines(seed):
 
 
 def test_the_judge_sees_what_is_false():
-    X, y = np.array([[0.0], [1.0], [3.0], [4.0], [1.5]]), np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
+    X = np.array([[0.0], [1.0], [3.0], [4.0], [1.5]])
+    y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
     machine = {"name": "CSVM", "parameters": {"C": 1.0, "intercept": "free"}, "kernel": {"name": "linear"}}
     stated = PlainMachine(machine, X, y, np.ones(5))
     best = ExactOptimum(stated, [[2.0]])
@@ -47,7 +48,8 @@ def test_f_on_a_path_of_linear_machines_has_their_intercept(intercept, shift):
     """Samples are computed with about an origin, which f is not about."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 2)) + shift
-    y, t = np.where(X[:, 0] > shift, 1, 0), X[:, 1] + 0.1 * rng.normal(size=20)
+    y = np.where(X[:, 0] > shift, 1, 0)
+    t = X[:, 1] + 0.1 * rng.normal(size=20)
     for problem, name, low, high in (
         (qpsvm.CSVM(X, y, intercept=intercept), "C", 0.1, 5.0),
         (qpsvm.EpsilonSVR(X, t, intercept=intercept), "C", 0.1, 5.0),

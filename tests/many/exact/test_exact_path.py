@@ -26,7 +26,8 @@ def table(seed: int, rounded: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def machines(X: np.ndarray, y: np.ndarray, t: np.ndarray) -> list[tuple[qpsvm.Problem, str, float, float]]:
     """Every machine with a parameter that is linear in its dual."""
-    rbf, weight = qpsvm.RBF(0.5), np.where(np.arange(len(X)) % 3, 1.0, 2.0)
+    rbf = qpsvm.RBF(0.5)
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 2.0)
     return [
         (qpsvm.CSVM(X, y, kernel=rbf, sample_weight=weight), "C", 0.01, 50.0),
         (qpsvm.CSVM(X, y), "C", 0.01, 50.0),
@@ -123,7 +124,8 @@ def test_what_no_path_goes_through():
 def cases_of_a_sample():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(45, 3))
-    labels, numbers = (X[:, 0] + 0.7 * rng.normal(size=45) > 0).astype(int), X[:, 0] + 0.3 * rng.normal(size=45)
+    labels = (X[:, 0] + 0.7 * rng.normal(size=45) > 0).astype(int)
+    numbers = X[:, 0] + 0.3 * rng.normal(size=45)
     weights = rng.uniform(0.5, 2.0, 45)
     weights[7] = 0.0
     made = qpsvm.RBF(0.4)
@@ -160,7 +162,8 @@ def test_the_weight_or_the_target_of_a_sample_moves_the_optimum_linearly(name, o
     assert path.status == "optimal"
     assert path.gaps.max() < 1e-9
     for value in np.linspace(low, high, 9):
-        known, found = qpsvm.solve(of(value, row), tol=1e-11), path.at(value)
+        known = qpsvm.solve(of(value, row), tol=1e-11)
+        found = path.at(value)
         assert found.gap < 1e-9
         assert found.primal == pytest.approx(known.primal, rel=1e-9)
         X = known.problem().X if callable(known.problem) else known.problem.X
@@ -168,7 +171,9 @@ def test_the_weight_or_the_target_of_a_sample_moves_the_optimum_linearly(name, o
 
 
 def test_a_row_that_is_none_is_refused():
-    X, y, t = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1], np.arange(6.0)
+    X = np.arange(6.0)[:, None]
+    y = [0, 0, 1, 0, 1, 1]
+    t = np.arange(6.0)
     labels, numbers = qpsvm.CSVM(X, y), qpsvm.EpsilonSVR(X, t)
     for problem, name, options, error in (
         (labels, "sample_weight", {}, qpsvm.ParameterError),

@@ -15,7 +15,8 @@ def machine(which: int, rounded: bool) -> qpsvm.Problem:
     y = np.where(X[:, 0] + 0.7 * rng.normal(size=24) > 0.0, 1, 0)
     y[:2] = 0, 1
     t = X[:, 0] + 0.3 * rng.normal(size=24)
-    X, rbf = (np.round(X) if rounded else X), qpsvm.RBF(0.5)
+    X = np.round(X) if rounded else X
+    rbf = qpsvm.RBF(0.5)
     weight = np.where(np.arange(24) % 3, 1.0, 2.0)
     return [
         lambda: qpsvm.CSVM(X, y, C=2.0, kernel=rbf, sample_weight=weight), lambda: qpsvm.CSVM(X, y, C=10.0),
@@ -73,7 +74,8 @@ def test_samples_of_weight_0_train_nothing():
 def test_a_result_to_begin_from_changes_nothing():
     problem = machine(0, True)
     rough = qpsvm.solve(problem, tol=1e-3, polish=False, check=False)
-    one, other = qpsvm.leave_one_out(problem, rough), qpsvm.leave_one_out(problem)
+    one = qpsvm.leave_one_out(problem, rough)
+    other = qpsvm.leave_one_out(problem)
     np.testing.assert_allclose(one.decision, other.decision, atol=1e-7)
 
 

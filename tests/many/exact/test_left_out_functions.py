@@ -14,7 +14,8 @@ def machine(which: str, n: int = 20) -> qpsvm.Problem:
     X = rng.normal(size=(n, 2)) + 3.0
     y = X[:, 0] + 0.7 * rng.normal(size=n) > 3.0
     y[:2] = False, True
-    rbf, weight = qpsvm.RBF(0.5), np.where(np.arange(n) % 4, 1.0, 0.0)
+    rbf = qpsvm.RBF(0.5)
+    weight = np.where(np.arange(n) % 4, 1.0, 0.0)
     return {
         "linear": lambda: qpsvm.CSVM(X, y, C=3.0),
         "penalised": lambda: qpsvm.SquaredHinge(X, y, C=3.0, intercept="penalised"),
@@ -36,7 +37,10 @@ KINDS = ["linear", "penalised", "rbf", "precomputed", "map", "nu", "hard", "abse
 def test_functions_are_those_of_the_others(which):
     problem = machine(which)
     found = qpsvm.leave_one_out(problem)
-    new = problem.X[:7] if which == "precomputed" else np.random.default_rng(1).normal(size=(7, 2)) + 3.0
+    if which == "precomputed":
+        new = problem.X[:7]
+    else:
+        new = np.random.default_rng(1).normal(size=(7, 2)) + 3.0
     values = found.decision_function(new)
     assert values.shape == (7, problem.n)
     for place, i in enumerate(problem.active_rows[:8]):

@@ -18,7 +18,8 @@ def machine(which: str, seed: int = 0, rounded: bool = False, n: int = 22) -> qp
     y = np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0.0, 1, 0)
     y[:4] = 0, 1, 0, 1
     t = X[:, 0] + 0.3 * rng.normal(size=n)
-    X, rbf = (np.round(X) if rounded else X), qpsvm.RBF(0.5)
+    X = np.round(X) if rounded else X
+    rbf = qpsvm.RBF(0.5)
     weight = np.where(np.arange(n) % 3, 1.0, 2.0)
     return {
         "plain": lambda: qpsvm.CSVM(X, y, C=2.0, kernel=rbf),
@@ -56,7 +57,8 @@ def test_points_of_the_tableau_are_optima(which, rounded):
         if point is None:
             continue
         v, mu = point
-        goal, size = change.goal, 1e-9 * max(1.0, np.abs(point[0]).max())
+        goal = change.goal
+        size = 1e-9 * max(1.0, np.abs(point[0]).max())
         assert (v >= goal.lo - size).all()
         assert (v <= goal.hi + size).all()
         np.testing.assert_allclose(rows.E.T @ v - rows.ridge * mu, goal.e, atol=100 * size)

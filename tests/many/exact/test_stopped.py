@@ -24,7 +24,8 @@ def press_after(monkeypatch):
     """A function after whose calls with these numbers Ctrl-C is pressed."""
 
     def arrange_press(owner, name, *numbers):
-        whole, count = getattr(owner, name), 0
+        whole = getattr(owner, name)
+        count = 0
 
         def count_call(*args, **named):
             nonlocal count
@@ -66,7 +67,8 @@ def test_a_path_that_is_interrupted_keeps_its_pieces(press_after):
 def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
     whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
     monkeypatch.setattr(active_set, "EVENTS_PER_CLOCK_CHECK", 1)
-    judged, real = [], PieceCertifier.bound_gaps
+    judged = []
+    real = PieceCertifier.bound_gaps
 
     def slow(self, *given, **named):
         judged.append(real(self, *given, **named))

@@ -36,9 +36,11 @@ def test_curves_are_what_solves_of_their_own_say(name):
     found = qpsvm.cross_validate(whole, folds=FOLDS, **{parameter: qpsvm.Interval(low, high)})
     assert (found.status == "optimal").all()
     assert (found.reached == high).all()
-    rng, judged = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    judged = 0
     for value in np.exp(rng.uniform(np.log(low), np.log(high), 25)):
-        errors, sure = [], True
+        errors = []
+        sure = True
         for (train, test), curve in zip(FOLDS, found.curves, strict=True):
             extra = {"sample_weight": weight[train]} if weighted else {}
             own = machine(X[train], Y[train], **{**given, **extra, parameter: float(value)})
@@ -104,7 +106,8 @@ def test_a_path_that_stops_early_is_said_and_used(monkeypatch, looks):
     monkeypatch.setattr(path, "Clock", CountingClock)
     monkeypatch.setattr(active_set, "EVENTS_PER_CLOCK_CHECK", 1)
     rng = np.random.default_rng(0)
-    many, labels = rng.normal(size=(300, 5)), np.arange(300) % 2
+    many = rng.normal(size=(300, 5))
+    labels = np.arange(300) % 2
     problem = qpsvm.CSVM(many, labels, kernel=qpsvm.RBF(0.5))
     with pytest.warns(qpsvm.InaccurateWarning, match="what was reached is used"):
         found = qpsvm.cross_validate(problem, C=qpsvm.Interval(0.01, 1e4), folds=2)
@@ -122,7 +125,8 @@ def test_a_path_that_stops_early_is_said_and_used(monkeypatch, looks):
 
 
 def test_what_is_refused():
-    problem, all_c = qpsvm.CSVM(X, Y, kernel=RBF), qpsvm.Interval(0.1, 1)
+    problem = qpsvm.CSVM(X, Y, kernel=RBF)
+    all_c = qpsvm.Interval(0.1, 1)
     with pytest.raises(qpsvm.UnsupportedError, match=r"gamma does not enter the dual linearly.*gamma=\["):
         qpsvm.cross_validate(problem, gamma=all_c)
     with pytest.raises(qpsvm.UnsupportedError, match="degree does not enter"):

@@ -97,7 +97,8 @@ def test_results_of_other_problems(result, kind):
 def test_a_result_of_another_penalty_is_a_start():
     """It is certified as a point of this problem, so that nothing of what it said of its own is claimed."""
     other = qpsvm.solve(PROBLEM.replace(C=20.0), tol=1e-12)
-    found, own = qpsvm.leave_one_out(PROBLEM, other), qpsvm.leave_one_out(PROBLEM)
+    found = qpsvm.leave_one_out(PROBLEM, other)
+    own = qpsvm.leave_one_out(PROBLEM)
     np.testing.assert_allclose(found.decision, own.decision, atol=1e-6)
     assert found.gap.max() <= 1e-6
 

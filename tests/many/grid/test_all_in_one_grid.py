@@ -37,7 +37,10 @@ def test_a_score_is_that_of_the_machine_over_the_rows_that_train(machine, kernel
         for j, C in enumerate((0.1, 10.0)):
             alone = machine(X[train], LABELS[train], C=C, kernel=problem.kernel)
             right = qpsvm.solve(alone).predict(X[test]) == LABELS[test]
-            counts = [right[LABELS[test] == label].mean() for label in "abc"] if scoring else right
+            if scoring:
+                counts = [right[LABELS[test] == label].mean() for label in "abc"]
+            else:
+                counts = right
             assert found.scores[k, j] == pytest.approx(np.mean(counts))
     assert found.refit().status == "optimal"
 

@@ -148,7 +148,8 @@ def test_folds_as_they_are_given():
 
 
 def test_a_nu_that_a_fold_does_not_allow_is_a_status():
-    few, labels = X[:30], np.array(["a"] * 6 + ["b"] * 24)
+    few = X[:30]
+    labels = np.array(["a"] * 6 + ["b"] * 24)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = qpsvm.cross_validate(qpsvm.NuSVM(few, labels, 0.1, "rbf"), nu=[0.2, 0.9], folds=3)
@@ -268,7 +269,8 @@ def test_no_problem_and_no_parameter():
 def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
     """Its samples are near each other, and far from the mean of all samples, which was taken off all of them."""
     rng = np.random.default_rng(0)
-    near, labels = rng.standard_normal((10, 2)), np.repeat([1.0, -1.0], 10)
+    near = rng.standard_normal((10, 2))
+    labels = np.repeat([1.0, -1.0], 10)
     near = np.concatenate([near, near + 1e-3 * rng.standard_normal((10, 2))])
     rows = np.concatenate([near, rng.standard_normal((20, 2)) + scale])
     problem = qpsvm.CSVM(rows, np.tile(labels, 2), 1e5, kernel=qpsvm.RBF(1.0))
@@ -276,7 +278,8 @@ def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
     part = restrict_to_rows(problem, np.arange(20))
     assert part.space.gram.cached_matrix is not None
     far = near.astype(np.longdouble)
-    K, true = part.space.gram.dense(), np.exp(-((far[:, None] - far[None]) ** 2).sum(axis=2))
+    K = part.space.gram.dense()
+    true = np.exp(-((far[:, None] - far[None]) ** 2).sum(axis=2))
     off = np.abs(K - true).astype(float)
     assert off.max() > 1e-12
     assert off.max() <= Accuracy(part.space).epsilon

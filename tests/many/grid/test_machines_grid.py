@@ -40,7 +40,8 @@ def test_a_path_has_the_optimum_of_every_point(name):
 
 def test_where_another_parameter_changes_C_begins_anew_from_its_neighbour(monkeypatch):
     """From the result of the same C before, and not from what the C before foretells."""
-    problem, starts = qpsvm.EpsilonSVR(X, T, kernel=K), []
+    problem = qpsvm.EpsilonSVR(X, T, kernel=K)
+    starts = []
     solve = qpsvm.solve
 
     def record_solve(step, **options):

@@ -43,7 +43,8 @@ def test_what_is_shared_is_the_matrix_that_a_problem_of_its_own_has(psd):
 
 
 def test_an_interrupt_ends_the_path(monkeypatch):
-    problem, calls = qpsvm.CSVM(X, Y), []
+    problem = qpsvm.CSVM(X, Y)
+    calls = []
     stopped = replace(qpsvm.solve(problem), status=qpsvm.Status.INTERRUPTED)
     monkeypatch.setattr(walk, "solve", lambda problem, **_: calls.append(problem) or stopped)
     with pytest.raises(KeyboardInterrupt):

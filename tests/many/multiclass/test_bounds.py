@@ -21,11 +21,13 @@ from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, 
 def draw_samples(rng: np.random.Generator):
     """Draw samples of any scale and offset, with duplicates; penalties of any size; weights."""
     k = int(rng.integers(2, 5))
-    n, d = int(rng.integers(k + 2, 20)), int(rng.integers(1, 4))
+    n = int(rng.integers(k + 2, 20))
+    d = int(rng.integers(1, 4))
     codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
     X = rng.normal(size=(n, d)) + rng.choice([0, 3]) * rng.normal(size=(k, d))[codes]
     X[rng.integers(0, n, 2)] = X[rng.integers(0, n, 2)]
-    scale, which = 10.0 ** rng.choice([-6, 0, 6]), int(rng.integers(3))
+    scale = 10.0 ** rng.choice([-6, 0, 6])
+    which = int(rng.integers(3))
     X *= scale
     if rng.random() < 0.4 and which < 2:
         X += scale * 10.0 ** rng.choice([1, 6]) * rng.normal(size=d)
@@ -39,7 +41,8 @@ def feasible(stack, rng):
     """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
     alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
     for p in range(stack.n_machines):
-        y, own = stack.sign[stack.row_slice(p)], alpha[stack.row_slice(p)]
+        y = stack.sign[stack.row_slice(p)]
+        own = alpha[stack.row_slice(p)]
         sums = [own[y > 0].sum(), own[y < 0].sum()]
         own[y > 0] *= min(sums) / (sums[0] or 1.0)
         own[y < 0] *= min(sums) / (sums[1] or 1.0)
@@ -75,9 +78,12 @@ def test_no_gap_is_below_the_true_one(rest):
 
 def rough(stack, data, kind, alpha):
     """The points of some α, as they are."""
-    u, b, W = np.empty(len(alpha)), np.empty(stack.n_machines), np.zeros((stack.n_machines, data.shape[1]))
+    u = np.empty(len(alpha))
+    b = np.empty(stack.n_machines)
+    W = np.zeros((stack.n_machines, data.shape[1]))
     for p in range(stack.n_machines):
-        part, values = stack.row_slice(p), kind(data, stack.list_slices(p))
+        part = stack.row_slice(p)
+        values = kind(data, stack.list_slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
     return gather.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
@@ -85,13 +91,18 @@ def rough(stack, data, kind, alpha):
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
     part = stack.row_slice(p)
-    rows, y, a = machines.order[stack.positions[part]], stack.sign[part], alpha[part]
+    rows = machines.order[stack.positions[part]]
+    y = stack.sign[part]
+    a = alpha[part]
     common = {"kernel": machines.kernel, "sample_weight": machines.weight[rows]}
     if stack.nu is None:
         problem = qpsvm.CSVM(machines.X[rows], y, C, **common)
     else:
         problem = qpsvm.NuSVM(machines.X[rows], y, float(stack.nu[p]), **common)
-    multipliers = {"b": float(b[p])} if stack.nu is None else {"b": float(b[p]), "rho": float(rho)}
+    if stack.nu is None:
+        multipliers = {"b": float(b[p])}
+    else:
+        multipliers = {"b": float(b[p]), "rho": float(rho)}
     plane = {"coef": a * y} if W is None else {"w": W[p]}
     verdict = judge_plane(problem, a, {**plane, "multipliers": multipliers})
     assert verdict.in_box
@@ -102,7 +113,8 @@ def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
 @pytest.mark.parametrize("machine", ["CSVM", "NuSVM"])
 def test_optimal_is_the_truth(machine):
     """What comes back: α, w or its coefficients, b, and the margin of a ν-SVM."""
-    rng, certified = np.random.default_rng(11), 0
+    rng = np.random.default_rng(11)
+    certified = 0
     for _ in range(18):
         X, codes, kernel, C, weight = draw_samples(rng)
         C = min(C, 1e2)  # beyond, some machines are solved alone, which takes its time
@@ -114,12 +126,12 @@ def test_optimal_is_the_truth(machine):
         together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
         machines = together.results._build.split
         weights = machines.weight[machines.order]
-        stack = (
-            stack_machines(machines, C * weights)
-            if machine == "CSVM"
-            else to_nu_svms(stack_machines(machines, weights), nu)
-        )
-        alone, dense = set(together.results._known), np.abs(together.coef.toarray())
+        if machine == "CSVM":
+            stack = stack_machines(machines, C * weights)
+        else:
+            stack = to_nu_svms(stack_machines(machines, weights), nu)
+        alone = set(together.results._known)
+        dense = np.abs(together.coef.toarray())
         alpha = np.concatenate([
             dense[p, machines.order[stack.positions[stack.row_slice(p)]]] for p in range(stack.n_machines)
         ])  # fmt: skip
@@ -134,17 +146,16 @@ def test_optimal_is_the_truth(machine):
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
 def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
     """At the optimum, and with everything off by as much as one likes."""
-    rng, finite = np.random.default_rng(5), 0
+    rng = np.random.default_rng(5)
+    finite = 0
     for _ in range(12):
         X, codes, _, C, weight = draw_samples(rng)
         machines = split_classes(
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
         )  # fmt: skip
-        stack, space = (
-            to_squared_hinges(stack_machines(machines, C * machines.weight[machines.order])),
-            machines.active_space,
-        )
+        stack = to_squared_hinges(stack_machines(machines, C * machines.weight[machines.order]))
+        space = machines.active_space
         found, _ = find_newton_points(machines, stack, space.rows.matrix())
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)

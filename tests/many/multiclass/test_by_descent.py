@@ -29,7 +29,8 @@ def machines_of(X, codes, machine, intercept, **how):
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
 @pytest.mark.parametrize("machine", ["CSVM", "SquaredHinge"])
 def test_no_gap_is_below_the_true_one(machine, intercept):
-    rng, certified = np.random.default_rng(3), 0
+    rng = np.random.default_rng(3)
+    certified = 0
     for k in range(10):
         X, codes, _, C, weight = draw_samples(rng)
         C = float(np.clip(C, 1e-4, 1e2)) / float(np.square(X).sum(axis=1).mean())
@@ -74,7 +75,8 @@ def test_they_are_the_machines_alone(machine, intercept, classes):
 
 def test_what_descent_gives_up_goes_another_way(monkeypatch):
     random = np.random.default_rng(1)
-    X, codes = sp.csr_array(random.normal(size=(120, 5))), random.integers(0, 3, 120)
+    X = sp.csr_array(random.normal(size=(120, 5)))
+    codes = random.integers(0, 3, 120)
     monkeypatch.setattr(descent.DescentRows, "estimate_newton_seconds", lambda *_, **__: 0.0)
     together = machines_of(X, codes, "CSVM", "penalised", parameters={"C": 1e4})
     assert together.optimal
@@ -82,6 +84,7 @@ def test_what_descent_gives_up_goes_another_way(monkeypatch):
 
 
 def test_a_time_limit_and_options_are_left_to_others():
-    X, codes = sp.csr_array(np.eye(40, 60)), np.arange(40) % 2
+    X = sp.csr_array(np.eye(40, 60))
+    codes = np.arange(40) % 2
     for how in ({"time_limit": 5.0}, {"backend": "interior_point"}, {"max_iter": 50}):
         assert machines_of(X, codes, "CSVM", "penalised", **how).solver.name != "coordinate descent"

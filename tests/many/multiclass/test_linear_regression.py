@@ -28,7 +28,8 @@ def test_the_gap_is_no_smaller_than_the_exact_one(loss, intercept, sparse):
         if sparse:
             X = sp.csr_array(X * (random.random((n, d)) < 0.6))
         t = random.standard_normal(n).round(int(random.integers(0, 3))) * 10.0 ** random.integers(-2, 5)
-        C, width = 10.0 ** random.integers(-3, 4), float(random.choice([0.0, 0.1, 1.0]))
+        C = 10.0 ** random.integers(-3, 4)
+        width = float(random.choice([0.0, 0.1, 1.0]))
         problem = qpsvm.EpsilonSVR(X, t, C, width, loss, intercept=intercept)
         if not can_solve_regression(problem, USUAL):
             continue
@@ -57,7 +58,8 @@ def test_the_gap_is_no_smaller_than_the_exact_one(loss, intercept, sparse):
 @pytest.mark.parametrize("width", [0.0, 0.3])
 def test_an_estimator_has_the_problems_optimum(loss, scaling, width):
     random = np.random.default_rng(0)
-    X, n = random.standard_normal((150, 6)), 150
+    X = random.standard_normal((150, 6))
+    n = 150
     t = 100.0 + X @ random.standard_normal(6) + 0.5 * random.standard_normal(n)
     machine = LinearSVR(C=2.0, epsilon=width, loss=loss, intercept_scaling=scaling).fit(X, t)
     problem = qpsvm.EpsilonSVR(

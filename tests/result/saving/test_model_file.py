@@ -60,7 +60,8 @@ def test_what_is_saved_is_loaded(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_files_of_the_first_version_are_read(name: str, tmp_path: Path) -> None:
     """As `save` wrote them before columns had names: by NumPy, and with no such key in the header."""
-    model, path = MODELS[name], tmp_path / "model.npz"
+    model = MODELS[name]
+    path = tmp_path / "model.npz"
     model.save(path)
     with np.load(path) as archive:
         arrays = dict(archive)
@@ -283,7 +284,10 @@ def test_what_cannot_be_replaced_is_refused(tmp_path: Path) -> None:
     ):  # fmt: skip
         if str(path).startswith(("/dev", "/proc")) and not Path(path).parent.exists():
             continue
-        before = os.stat(path).st_mode if path in (pipe, Path("/dev/null"), Path("/dev/full")) else None
+        if path in (pipe, Path("/dev/null"), Path("/dev/full")):
+            before = os.stat(path).st_mode
+        else:
+            before = None
         with pytest.raises(qpsvm.FileAccessError, match=says) as caught:
             MODELS["rbf"].save(path)
         assert isinstance(caught.value, OSError)
@@ -329,7 +333,8 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
 @posix
 def test_a_link_keeps_pointing(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
-    link, target = tmp_path / "link.npz", tmp_path / "there" / "model.npz"
+    link = tmp_path / "link.npz"
+    target = tmp_path / "there" / "model.npz"
     link.symlink_to(target)
     for name in ("linear", "rbf"):  # to nothing yet, then to a file
         MODELS[name].save(link)
@@ -344,7 +349,8 @@ def test_a_link_keeps_pointing(tmp_path: Path) -> None:
 
 
 def test_a_result_is_saved_in_the_same_way(tmp_path: Path) -> None:
-    result, path = qpsvm.solve(CSVM(X, Y)), tmp_path / "model.npz"
+    result = qpsvm.solve(CSVM(X, Y))
+    path = tmp_path / "model.npz"
     result.save(path)
     before = path.read_bytes()
     result.model.metadata["x"] = Decimal(1)

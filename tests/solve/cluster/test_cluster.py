@@ -67,7 +67,8 @@ def remote_table(monkeypatch):
 @pytest.fixture
 def graphs(monkeypatch):
     """How many graphs were computed, as the length of a list."""
-    seen, computed = [], DaskRows._compute
+    seen = []
+    computed = DaskRows._compute
 
     def count_calls(self, calls):
         seen.append(len(calls))
@@ -92,7 +93,8 @@ def agrees(result, known):
 @for_each("name", MACHINES)
 @pytest.mark.usefixtures("remote_table")
 def test_every_linear_machine(worker_rows, name):
-    problem, here = make_machine(name, worker_rows, there=True), make_machine(name, X)
+    problem = make_machine(name, worker_rows, there=True)
+    here = make_machine(name, X)
     assert isinstance(problem.X, DaskRows)
     result = qpsvm.solve(problem)
     agrees(result, qpsvm.solve(here))
@@ -105,7 +107,8 @@ def test_every_linear_machine(worker_rows, name):
 @cluster
 @pytest.mark.usefixtures("remote_table")
 def test_the_rows_of_several_classes_come_here(worker_rows):
-    few, classes = worker_rows[:600], np.digitize(T[:600], [0.0, 8.0])
+    few = worker_rows[:600]
+    classes = np.digitize(T[:600], [0.0, 8.0])
     problem = qpsvm.CrammerSinger(few, da.from_array(classes, chunks=250))
     assert not isinstance(problem.X, DaskRows)
     agrees(qpsvm.solve(problem), qpsvm.solve(qpsvm.CrammerSinger(X[:600], classes)))
@@ -116,7 +119,8 @@ def test_the_rows_of_several_classes_come_here(worker_rows):
 def test_how_often_the_workers_are_asked(graphs, monkeypatch):
     monkeypatch.setattr(module, "SMALL_TABLE", 0.0)
     many = da.random.default_rng(3).normal(size=(100_000, 6), chunks=(30_000, 6)).persist()
-    rows, label = many[:, 1:], np.asarray(many.sum(axis=1) > 0)
+    rows = many[:, 1:]
+    label = np.asarray(many.sum(axis=1) > 0)
     for problem in (qpsvm.CSVM(rows, label), qpsvm.EpsilonSVR(rows, many[:, 0] + many[:, 1])):
         graphs.clear()
         assert qpsvm.solve(problem).status == "optimal"
@@ -243,9 +247,12 @@ def test_a_vector_that_travels_is_the_same_when_it_arrives(values):
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(full_cluster, monkeypatch, remote_table):  # noqa: ARG001
     many = da.random.default_rng(3).normal(size=(200_000, 12), chunks=(25_000, 12))  # which Dask can make again
-    there, labels = many[:, 1:], da.where(many.sum(axis=1) > 0, 1, -1)
+    there = many[:, 1:]
+    labels = da.where(many.sum(axis=1) > 0, 1, -1)
     known = qpsvm.solve(qpsvm.CSVM(there, labels))
-    pids, asked, computed = full_cluster.run(os.getpid), [], DaskRows._compute
+    pids = full_cluster.run(os.getpid)
+    asked = []
+    computed = DaskRows._compute
 
     def struck(self, calls):
         asked.append(len(calls))

@@ -70,8 +70,10 @@ def random_qp(rng: np.random.Generator, kind: str, structure: str, rows: int) ->
         ub[:] = np.inf
     elif kind == "mixed":  # a few free: their curvature must come from P or the rows
         side = rng.integers(0, 4, n)
-        lb[side == 0], ub[side == 1] = -np.inf, np.inf
-        lb[:3], ub[:3] = -np.inf, np.inf
+        lb[side == 0] = -np.inf
+        ub[side == 1] = np.inf
+        lb[:3] = -np.inf
+        ub[:3] = np.inf
     elif kind == "fixed":
         ub[:5] = lb[:5] = inner[:5]
     A = rng.standard_normal((rows, n)) if rows else None
@@ -137,7 +139,8 @@ def test_rounding_ends_a_run_soon(lam):
 @for_each("spoiler, C", cover_pairs(DEGENERATE, (1e-3, 1.0, 1e3)))
 def test_degenerate_samples(spoiler, C):
     X, y = draw_samples(np.random.default_rng(1), spoiler, 61)
-    X = X * 10.0 ** np.linspace(-4.0, 4.0, X.shape[1]) if spoiler == "plain" else X
+    if spoiler == "plain":
+        X = X * 10.0 ** np.linspace(-4.0, 4.0, X.shape[1])
     problem = qpsvm.CSVM(X, y, C)
     qp = problem.qp("dual")
     kappa = qp.P.diagonal().mean() or 1.0
@@ -183,11 +186,13 @@ def test_products_are_those_of_the_matrix(name):
     shape, density, kept = PRODUCTS[name]
     rng = np.random.default_rng(0)
     Z = sp.random_array(shape, density=density, random_state=rng, format="csr")
-    A, D = rng.standard_normal((2, shape[0])), 10.0 ** rng.uniform(-9, 2, shape[0])
+    A = rng.standard_normal((2, shape[0]))
+    D = 10.0 ** rng.uniform(-9, 2, shape[0])
     B = np.hstack([Z.toarray(), A.T])
     columns = build_columns(Z if density < 1.0 else Z.toarray(), A, np.zeros((2, shape[1])))
     assert isinstance(columns, kept)
-    (x, rho), u = rng.standard_normal((2, shape[0])), rng.standard_normal(B.shape[1])
+    x, rho = rng.standard_normal((2, shape[0]))
+    u = rng.standard_normal(B.shape[1])
     M, Bx, BDrho = columns.build_normal_matrix(D, x, rho)
     assert np.allclose(M, B.T @ (D[:, None] * B))
     assert np.allclose(Bx, B.T @ x)
@@ -200,7 +205,8 @@ def test_products_are_those_of_the_matrix(name):
 def test_more_columns_than_rows(kind):
     rng = np.random.default_rng(0)
     n = 300
-    lb, ub = -rng.random(n), rng.random(n)
+    lb = -rng.random(n)
+    ub = rng.random(n)
     A = rng.standard_normal((1, n))
     if kind == "fixed":
         lb[:20] = ub[:20] = 0.1
@@ -244,7 +250,8 @@ def interrupt_at_call(count: int, method):
 @for_each("variant", ["soft", "sparse", "hard", "scaled", "squared", "huber", "huber scaled"])
 def test_primal_rows(variant):
     X, y = samples(80, 3, gap=2.0 if variant == "hard" else 0.0)
-    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0)) if variant == "sparse" else X
+    if variant == "sparse":
+        X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
     machines = {"hard": qpsvm.HardMargin, "squared": qpsvm.SquaredHinge, "huber": qpsvm.HuberHinge}
     problem = machines.get(variant.split()[0], qpsvm.CSVM)(X, y)
     qp = problem.qp("primal")
@@ -264,8 +271,11 @@ def test_primal_rows(variant):
 
 
 def test_other_forms_are_not_recognised():
-    G, h, inf = np.array([[1.0, -1.0]]), np.ones(1), np.inf
-    d, q = np.array([1.0, 0.0]), np.ones(2)
+    G = np.array([[1.0, -1.0]])
+    h = np.ones(1)
+    inf = np.inf
+    d = np.array([1.0, 0.0])
+    q = np.ones(2)
     assert recognise_soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.full(2, inf)) is not None
     assert recognise_soft_rows(d, q, -G, h, np.array([-inf, 0.0]), np.full(2, inf)) is None
     assert recognise_soft_rows(d, q, G, h, np.zeros(2), np.full(2, inf)) is None
@@ -274,9 +284,13 @@ def test_other_forms_are_not_recognised():
 
 def test_a_row_has_one_slack_of_each_kind():
     """Two slacks, one of which costs its square, are Huber's loss; of two of one kind, one would be enough."""
-    G, h = np.array([[1.0, -1.0, -1.0]]), -np.ones(1)
-    lb, ub = np.array([-np.inf, 0.0, 0.0]), np.full(3, np.inf)
-    one, two, both = np.array([1.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
+    G = np.array([[1.0, -1.0, -1.0]])
+    h = -np.ones(1)
+    lb = np.array([-np.inf, 0.0, 0.0])
+    ub = np.full(3, np.inf)
+    one = np.array([1.0, 2.0, 0.0])
+    two = np.array([1.0, 0.0, 0.0])
+    both = np.array([1.0, 2.0, 3.0])
     rows = recognise_soft_rows(one, np.array([0.0, 0.0, 0.5]), G, h, lb, ub)
     assert rows is not None
     found = rows.solve(tol=1e-10)  # ½w² + ξ² + ½ζ over w + 1 ≤ ξ + ζ: the multiplier of the row is ½
@@ -308,7 +322,8 @@ def test_kkt_systems_over_a_wide_range_of_scalings(p, sparse):
     Z = rng.standard_normal((n, k))
     A = rng.standard_normal((p, n))
     d = rng.random(n)
-    lb, ub = np.where(rng.random(n) < 0.2, -np.inf, 0.0), np.where(rng.random(n) < 0.2, np.inf, 1.0)
+    lb = np.where(rng.random(n) < 0.2, -np.inf, 0.0)
+    ub = np.where(rng.random(n) < 0.2, np.inf, 1.0)
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     G = np.vstack([-np.eye(n)[low], np.eye(n)[high]])
     w = 10.0 ** rng.uniform(-4, 4, len(G))

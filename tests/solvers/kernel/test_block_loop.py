@@ -23,7 +23,8 @@ def problems(n: int, C: float) -> list[tuple[KernelBlocks, KernelDual]]:
     generator = np.random.default_rng(3)
     X = generator.normal(size=(n, 3))
     f = np.sin(X[:, 0]) + 0.3 * generator.normal(size=n)
-    blocks, ends = KernelBlocks(RBF(0.5), X), np.full(n, C)
+    blocks = KernelBlocks(RBF(0.5), X)
+    ends = np.full(n, C)
     svr = KernelDual(ends, f, -ends, 0.1 + 0.1 * generator.random(n))
     return [(blocks, KernelDual.from_hinges(np.where(f > 0.0, 1.0, -1.0), ends)), (blocks, svr)]
 
@@ -32,7 +33,8 @@ def problems(n: int, C: float) -> list[tuple[KernelBlocks, KernelDual]]:
 @for_each("which", [0, 1])
 def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> None:
     blocks, problem = problems(2500, C)[which]
-    loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)
+    loop = BlockLoop(blocks, problem, Effort())
+    zero = np.zeros(problem.n)
     found = loop.run(1e-2, zero, zero)
     again = loop.run(1e-3, found.beta, found.u if found.u is not None else zero)
     assert found.converged
@@ -48,7 +50,8 @@ def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> No
 def test_blocks_are_given_up_where_too_many_rows_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_loop, "SETTINGS", block_loop.BlockLoopSettings(rows=100, max_rows=150))
     blocks, problem = problems(2500, 100.0)[1]
-    loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)
+    loop = BlockLoop(blocks, problem, Effort())
+    zero = np.zeros(problem.n)
     found = loop.run(1e-3, zero, zero)
     assert not found.converged
     assert not loop.can_continue
@@ -59,7 +62,8 @@ def test_blocks_are_given_up_where_too_many_rows_are_free(monkeypatch: pytest.Mo
 
 def test_an_interrupted_loop_leaves_a_feasible_point() -> None:
     blocks, problem = problems(2500, 1.0)[0]
-    loop, zero = BlockLoop(blocks, problem, Effort(loop_iterations=50)), np.zeros(problem.n)
+    loop = BlockLoop(blocks, problem, Effort(loop_iterations=50))
+    zero = np.zeros(problem.n)
     found = loop.run(1e-3, zero, zero)
     assert not found.converged
     assert found.beta.any()

@@ -29,7 +29,8 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
     X, y = clouds(90, 4)
     X = X - X.mean(axis=0)
     upper = np.linspace(0.5, 1.5, 90) if weighted else repeat_value(1.0, 90)
-    K, problem = kernel(X, X), KernelDual.from_hinges(y, upper)
+    K = kernel(X, X)
+    problem = KernelDual.from_hinges(y, upper)
     beta = Effort().run_loop(problem, K, 1e-3).beta
     before = problem.build_point(beta, K @ beta)
     point = solve_bordered(K, problem, beta)
@@ -42,7 +43,8 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
 def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_claimed():
     """A singular system solves to anything: the point's own gap says what it is worth."""
     X, y = clouds(60, 2)
-    K, problem = X @ X.T, KernelDual.from_hinges(y, repeat_value(1.0, 60))
+    K = X @ X.T
+    problem = KernelDual.from_hinges(y, repeat_value(1.0, 60))
     beta = problem.make_feasible(0.3 * y)  # every row free: K has rank 2
     point = solve_bordered(K, problem, beta)
     if point is not None:
@@ -53,7 +55,8 @@ def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_cla
 def test_nothing_free_and_too_much_free_is_left_to_others():
     n = MAX_EXACT_FREE + 50
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    K, problem = np.eye(n), KernelDual.from_hinges(y, repeat_value(1.0, n))
+    K = np.eye(n)
+    problem = KernelDual.from_hinges(y, repeat_value(1.0, n))
     assert solve_bordered(K, problem, np.zeros(n)) is None
     assert solve_bordered(K, problem, 0.5 * y) is None
 

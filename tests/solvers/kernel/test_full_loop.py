@@ -46,7 +46,8 @@ def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.
 
 def test_nothing_is_kept_of_what_newton_steps_read() -> None:
     X, _ = noisy(90)
-    streamed, K = StreamedGram(KernelBlocks(RBF(0.3), X)), RBF(0.3)(X, X)
+    streamed = StreamedGram(KernelBlocks(RBF(0.3), X))
+    K = RBF(0.3)(X, X)
     for some in (np.array([5]), np.arange(40, 3, -1), np.array([5, 60]), np.arange(90)):
         np.testing.assert_allclose(streamed.compute_block(some), K[np.ix_(some, some)], rtol=1e-12)
         np.testing.assert_allclose(streamed.multiply(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
@@ -58,8 +59,10 @@ def test_many_held_entries_are_taken_out(monkeypatch: pytest.MonkeyPatch, width:
     """The step stays in its box and its sums, descends, and is hardly worse than one by a right-hand side for each."""
     rng = np.random.default_rng(m)
     A = RBF(0.3)(rng.normal(size=(m, 3)), rng.normal(size=(m, 3)))
-    A, r = A @ A.T / m, rng.normal(size=m)
-    low, high = -width * rng.uniform(0, 1, m), width * rng.uniform(0, 1, m)
+    A = A @ A.T / m
+    r = rng.normal(size=m)
+    low = -width * rng.uniform(0, 1, m)
+    high = width * rng.uniform(0, 1, m)
     border = None
     if sides == 2:
         up = np.arange(m) % 3 == 0

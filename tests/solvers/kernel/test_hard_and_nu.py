@@ -19,7 +19,8 @@ from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 def clouds(n: int, d: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Two normal clouds, `apart` along the diagonal."""
-    rng, y = np.random.default_rng(seed), np.where(np.arange(n) % 2, 1.0, -1.0)
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
     return rng.normal(size=(n, d)) + y[:, None] * apart / np.sqrt(d), y
 
 
@@ -39,7 +40,8 @@ SEPARATED += [(Polynomial(3, 0.1, 1.0), 6.0, "gram"), (Linear(), 6.0, "active se
 def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
     X, y = clouds(n, 6, apart)
     found, K = solve_hard(kernel, X, y)
-    alpha, f = y * found.beta, y * (K @ found.beta + found.b)
+    alpha = y * found.beta
+    f = y * (K @ found.beta + found.b)
     assert found.reason == "converged"
     assert found.engine == engine
     assert (alpha >= 0).all()
@@ -112,7 +114,10 @@ def nu_svm(y, upper, nu):
 @for_each("nu, n, weighted", cover_pairs((0.1, 0.3, 0.9, 1.0), (2, 60, 300), (False, True)))
 def test_the_conditions_of_the_nu_svm_hold(nu, n, weighted):
     X, y = clouds(n, 6, 1.0)
-    upper = np.where(np.arange(n) % 4 < 2, 1.0, 3.0) if weighted else np.ones(n)
+    if weighted:
+        upper = np.where(np.arange(n) % 4 < 2, 1.0, 3.0)
+    else:
+        upper = np.ones(n)
     upper /= upper.sum()
     K = RBF(0.2)(X, X)
     found = solve_kernel(KernelBlocks(RBF(0.2), X), nu_svm(y, upper, nu), tol=1e-8)
@@ -142,7 +147,10 @@ def test_a_nu_svm_is_certified_with_and_without_equal_rows(rounded):
 def test_rows_of_both_classes_are_not_made_one(kind, kernel, nu):
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, size=(600, 3 if kind == "one-hot" else 5))
-    X = np.eye(4)[codes].reshape(600, -1) if kind == "one-hot" else codes.astype(float)
+    if kind == "one-hot":
+        X = np.eye(4)[codes].reshape(600, -1)
+    else:
+        X = codes.astype(float)
     y = np.where(codes[:, 0] + codes[:, 1] - 3.0 + 0.3 * rng.normal(size=600) > 0, 1, -1)
     result = qpsvm.solve(NuSVM(X, y, nu, kernel), time_limit=10)
     assert result.status == "optimal"
@@ -158,7 +166,8 @@ KERNELS = (RBF(0.2), Polynomial(2, 1.0, 1.0), Linear())
 @for_each("kernel, kind, n, weighted", cover_pairs(KERNELS, (np.asarray, sp.csr_array), (60, 2501), (False, True)))
 def test_equal_rows_of_both_labels_make_the_hulls_meet(kernel, kind, n, weighted):
     rng = np.random.default_rng(2)
-    X, y = np.eye(4)[rng.integers(0, 4, size=(n, 2))].reshape(n, -1), np.where(rng.random(n) < 0.5, 1, -1)
+    X = np.eye(4)[rng.integers(0, 4, size=(n, 2))].reshape(n, -1)
+    y = np.where(rng.random(n) < 0.5, 1, -1)
     weight = rng.uniform(0.5, 2.0, n) if weighted else None
     result = qpsvm.solve(NuSVM(kind(X), y, 0.5, kernel, sample_weight=weight), time_limit=10)
     assert result.status == "optimal"
@@ -194,7 +203,8 @@ def test_groups_without_a_free_row_have_a_margin_in_the_middle():
     """ν = ν_max: every row of the smaller class is at its bound, and any θ between its neighbours is as good."""
     X, y = clouds(40, 2, 1.0)
     y[: len(y) // 2] = -1.0
-    upper, nu = np.full(40, 1 / 40), 2 * np.count_nonzero(y > 0) / 40
+    upper = np.full(40, 1 / 40)
+    nu = 2 * np.count_nonzero(y > 0) / 40
     blocks = KernelBlocks(RBF(0.5), X)
     found = solve_kernel(blocks, nu_svm(y, upper, nu), tol=1e-9)
     assert found.reason == "converged"

@@ -35,7 +35,8 @@ def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 def build_dual(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
     """Build a problem of one kind, with a penalty for each row."""
-    rng, n = np.random.default_rng(seed), len(t)
+    rng = np.random.default_rng(seed)
+    n = len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
     if kind == "hinge":
@@ -52,10 +53,14 @@ def build_dual(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: f
 
 def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
     """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
-    t, low, high, u = problem.level, problem.low, problem.high, K @ beta
+    t = problem.level
+    low = problem.low
+    high = problem.high
+    u = K @ beta
     assert ((beta >= low) & (beta <= high)).all()
     assert beta.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
-    half, r = 0.5 * float(beta @ u), t - u
+    half = 0.5 * float(beta @ u)
+    r = t - u
 
     def primal(b: float, width: float) -> float:
         over = np.maximum(r - b - width - problem.tube, 0.0) @ high
@@ -76,7 +81,8 @@ def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
 
 def lowest(value: Callable[[float], float], points: np.ndarray) -> float:
     """The least value of a convex function that bends at points in order."""
-    first, last = 0, len(points) - 1
+    first = 0
+    last = len(points) - 1
     while last - first > 2:
         middle = (first + last) // 2
         if value(points[middle]) <= value(points[middle + 1]):
@@ -94,7 +100,9 @@ def lowest(value: Callable[[float], float], points: np.ndarray) -> float:
 def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
     """The share of every row is right also where β is far from a solution."""
     X, t = table(40, seed)
-    problem, rng, K = build_dual(kind, t, seed), np.random.default_rng(seed), RBF(0.4)(X, X)
+    problem = build_dual(kind, t, seed)
+    rng = np.random.default_rng(seed)
+    K = RBF(0.4)(X, X)
     beta = problem.make_feasible(rng.uniform(problem.low, problem.high) * rng.integers(0, 2, 40))
     point = problem.build_point(beta, K @ beta)
     assert point.gap == pytest.approx(gap(K, problem, beta), rel=1e-9)
@@ -104,7 +112,8 @@ def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
 @for_each("seed", [1, 2, 3])
 def test_a_balanced_point_is_feasible(kind, seed):
     _, t = table(30, seed)
-    problem, rng = build_dual(kind, t, seed), np.random.default_rng(seed)
+    problem = build_dual(kind, t, seed)
+    rng = np.random.default_rng(seed)
     for beta in (np.zeros(30), problem.high, problem.low, rng.normal(size=30) * 3, np.abs(rng.normal(size=30))):
         found = problem.make_feasible(beta.copy())
         assert ((found >= problem.low) & (found <= problem.high)).all()
@@ -116,7 +125,8 @@ def test_a_balanced_point_is_feasible(kind, seed):
 @for_each("kind", KINDS)
 def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     X, t = table(40, 3)
-    problem, K = build_dual(kind, t, 3), RBF(0.4)(X, X)
+    problem = build_dual(kind, t, 3)
+    K = RBF(0.4)(X, X)
     rng = np.random.default_rng(3)
     ends = np.stack([problem.low, problem.high, 0.0 * t if problem.has_kink else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
@@ -129,8 +139,11 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
 def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
     rng = np.random.default_rng(m)
     A = rng.normal(size=(m, m + 10))
-    A, r = A @ A.T / m, rng.normal(size=m)
-    low, high, half = -rng.uniform(0.0, 1.0, m), rng.uniform(0.0, 1.0, m), m // 2
+    A = A @ A.T / m
+    r = rng.normal(size=m)
+    low = -rng.uniform(0.0, 1.0, m)
+    high = rng.uniform(0.0, 1.0, m)
+    half = m // 2
     border = np.zeros((m, 2))
     border[:half, 0] = border[half:, 1] = 1.0
     for sides, d in (
@@ -151,7 +164,8 @@ def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
 @for_each("kind, seed", cover_pairs(KINDS, (0, 1)))
 def test_the_loop_solves_every_kind(kind, seed):
     X, t = table(60, seed)
-    problem, K = build_dual(kind, t, seed), RBF(0.4)(X, X)
+    problem = build_dual(kind, t, seed)
+    K = RBF(0.4)(X, X)
     found = run_libsvm_loop(problem, K, tol=1e-7)
     assert found.converged
     assert gap(K, problem, found.beta) < 1e-5
@@ -204,7 +218,8 @@ def test_equal_rows_are_made_one(kind):
 @for_each("kind", KINDS)
 def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     X, t = table(300, 2)
-    problem, blocks = build_dual(kind, t, 2), KernelBlocks(RBF(0.3), X)
+    problem = build_dual(kind, t, 2)
+    blocks = KernelBlocks(RBF(0.3), X)
     first = solve_kernel(blocks, problem, tol=TOL)
     assert_solved(blocks, replace(problem, level=problem.level + 0.01 * np.cos(X[:, 0])), start=first.beta)
 
@@ -266,7 +281,8 @@ BACKENDS += [("libsvm", name, "rbf") for name in TAKEN_BY_ALL if name != "nu, la
 @for_each("backend, name, kernel", BACKENDS)
 def test_machines_are_certified(backend, name, kernel):
     problem = MACHINES[name](kernel=kernel)
-    result, reference = qpsvm.solve(problem, backend), qpsvm.solve(problem, "cvxopt")
+    result = qpsvm.solve(problem, backend)
+    reference = qpsvm.solve(problem, "cvxopt")
     size = max(abs(reference.primal), abs(reference.dual))
     assert abs(result.primal - reference.primal) <= 2 * TOL * size
     for one in (result.alpha, result.coef):
@@ -281,7 +297,8 @@ def test_auto_begins_with_kernel_newton():
 def test_a_start_may_be_the_result_of_another_tube():
     first = qpsvm.solve(qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.1, kernel="rbf"), "kernel_newton")
     problem = qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.12, kernel="rbf")
-    again, cold = qpsvm.solve(problem, "kernel_newton", start=first), qpsvm.solve(problem, "kernel_newton")
+    again = qpsvm.solve(problem, "kernel_newton", start=first)
+    cold = qpsvm.solve(problem, "kernel_newton")
     assert again.primal == pytest.approx(cold.primal, rel=2 * TOL)
 
 
@@ -296,7 +313,8 @@ def test_both_sides_share_what_no_tube_needs():
 def test_the_search_for_a_tube_ends_near_the_solution(C, share):
     """It used to go on in steps of no length where free rows lie on the edges, and to close in from one side only."""
     X, t = table(400, 9)
-    problem, blocks = build_dual("nu", t, 0, C, share), KernelBlocks(RBF(1.0), X)
+    problem = build_dual("nu", t, 0, C, share)
+    blocks = KernelBlocks(RBF(1.0), X)
     found = find_tube_start(blocks, problem, Effort())
     assert found is not None
     size = np.abs(found[0]).sum()

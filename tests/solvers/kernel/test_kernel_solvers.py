@@ -41,7 +41,8 @@ def samples(n: int, d: int, kind: str, seed: int) -> tuple[np.ndarray, np.ndarra
         pick = rng.integers(0, max(1, n // 3), n)
         X, y = X[pick], y[pick]
     elif kind == "opposite duplicates":
-        X, y = np.repeat(X, 2, axis=0)[:n], np.where(np.arange(n) % 2, 1.0, -1.0)
+        X = np.repeat(X, 2, axis=0)[:n]
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
     elif kind == "lattice":
         X = np.round(X)
     elif kind == "constant":
@@ -117,7 +118,8 @@ def test_limits_are_said() -> None:
 
 def test_polish_never_lets_the_dual_fall() -> None:
     X, y = samples(200, 3, "plain", 9)
-    problem, K = KernelDual.from_hinges(y, np.full(200, 10.0)), RBF(0.2)(X, X)
+    problem = KernelDual.from_hinges(y, np.full(200, 10.0))
+    K = RBF(0.2)(X, X)
     beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=1e-1).beta
     values = []
     for steps in range(6):
@@ -129,7 +131,8 @@ def test_polish_never_lets_the_dual_fall() -> None:
 
 def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
     X, y = samples(300, 3, "plain", 10)
-    problem, K = KernelDual.from_hinges(y, np.full(300, 2.0)), RBF(0.3)(X, X)
+    problem = KernelDual.from_hinges(y, np.full(300, 2.0))
+    K = RBF(0.3)(X, X)
     beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=1e-4).beta
     polished = polish_by_newton(K, problem, beta, 1e-6, 1)
     assert polished.steps == 1
@@ -155,14 +158,16 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
 
 def test_a_stuck_newton_step_widens_its_free_set() -> None:
     X, y = samples(60, 3, "duplicates", 60)
-    problem, K = KernelDual.from_hinges(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
+    problem = KernelDual.from_hinges(y, np.full(60, 0.1))
+    K = RBF(1e-3)(X, X)
     beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=3e-3).beta
     assert polish_by_newton(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
 def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
     X, labels = make_moons(300, noise=0.2, random_state=3)
-    problem, K = KernelDual.from_hinges(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
+    problem = KernelDual.from_hinges(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4))
+    K = RBF(1.0)(X, X)
     beta = kernel_libsvm.run_libsvm_loop(problem, K, 650, tol=1e-3).beta
     assert polish_by_newton(K, problem, beta, 1e-6).point.gap <= 1e-6
 
@@ -195,7 +200,8 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
 def test_newton_steps_on_any_working_set_grow_it_to_what_is_needed() -> None:
     X, y = samples(300, 3, "plain", 16)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.5, 1.0, -1.0)
-    problem, zero = KernelDual.from_hinges(y, repeat_value(100.0, len(y))), np.zeros(len(y))
+    problem = KernelDual.from_hinges(y, repeat_value(100.0, len(y)))
+    zero = np.zeros(len(y))
     for rows in (np.arange(7, 300, 17), np.arange(299, 100, -1), np.array([int(y.argmax()), int(y.argmin())])):
         first = InitialSet(rows, zero, zero, True)
         point = WorkingSet(KernelBlocks(RBF(50.0), X), problem, first, Effort()).refine(TOL)
@@ -229,7 +235,8 @@ def test_steps_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
     def give_short_step(*given):
         K, problem, rows, sigma = given[0], given[1], given[3], given[4]
         made.append(sigma)
-        step, image = np.zeros(len(rows)), np.zeros(problem.n)
+        step = np.zeros(len(rows))
+        image = np.zeros(problem.n)
         return newton_step._NewtonStep(rows, step, image, newton_step.SHORT_STEP / 2, 1.0, K)
 
     monkeypatch.setattr(newton_step, "_compute_step", give_short_step)

@@ -19,7 +19,8 @@ KERNELS = (RBF(0.1), Polynomial(3, 0.5, 1.0), Linear())
 
 def noisy_labels(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Two clouds that overlap, with a third of the labels exchanged."""
-    rng, y = np.random.default_rng(n), np.where(np.arange(n) % 2, 1.0, -1.0)
+    rng = np.random.default_rng(n)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
     X = rng.normal(size=(n, 2)) + 0.5 * y[:, None]
     return X, np.where(rng.random(n) < 0.3, -y, y)
 
@@ -73,7 +74,8 @@ def test_the_point_is_feasible_and_has_no_w(kernel, weighted):
 def test_hulls_that_are_barely_apart_are_not_said_to_meet():
     """The optimum is 1e-11 of the size of its terms: the point is a start for Newton steps."""
     X, labels = make_moons(300, noise=0.3, random_state=0)
-    y, kernel = np.where(labels, 1.0, -1.0), RBF(1.0)
+    y = np.where(labels, 1.0, -1.0)
+    kernel = RBF(1.0)
     dual = build_nu_dual(y, 0.1)
     found = solve_with_low_rank(KernelBlocks(kernel, X), dual, Effort(None, None))
     assert found is not None
@@ -102,7 +104,8 @@ def test_no_other_backend_follows_a_gap_that_is_rounding(capsys):
 
 def test_an_ordinary_gap_is_not_rounding():
     problem = qpsvm.CSVM(*make_moons(300, noise=0.3, random_state=0), 1.0, RBF(1.0))
-    certifier, optimum = problem._certifier, qpsvm.solve(problem, tol=1e-12)
+    certifier = problem._certifier
+    optimum = qpsvm.solve(problem, tol=1e-12)
     for alpha, expected in ((np.full(300, 0.5), False), (0.999 * optimum.alpha, False), (optimum.alpha, True)):
         point = certifier.with_rounding_bound(certifier.certify(alpha), 1e-6)
         assert certifier.gap_refiner.is_rounding(point) == expected

@@ -41,7 +41,8 @@ def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> 
     found = factorise_pivoted(KernelBlocks(kernel, X), np.arange(250), np.ones(250), 1e-8, 250)
     assert found is not None
     assert found.is_reached
-    left, largest = K - found.L @ found.L.T, float(K.diagonal().max())
+    left = K - found.L @ found.L.T
+    largest = float(K.diagonal().max())
     assert np.abs(left.diagonal() - found.residual).max() <= 1e-13 * largest
     assert np.linalg.eigvalsh(left).min() >= -1e-12 * largest
     assert np.abs(left[found.pivots]).max() <= 1e-12 * largest
@@ -69,7 +70,9 @@ def test_equal_rows_are_one_pivot() -> None:
 
 def test_a_rank_that_is_too_high_is_given_up_and_a_late_factor_is_none() -> None:
     X = draw_hard_labels(600, d=6)[0]
-    rows, ones, blocks = np.arange(600), np.ones(600), KernelBlocks(RBF(2.0), X)
+    rows = np.arange(600)
+    ones = np.ones(600)
+    blocks = KernelBlocks(RBF(2.0), X)
     found = factorise_pivoted(blocks, rows, ones, 1e-10, 150)
     assert found is not None
     assert not found.is_reached

@@ -39,7 +39,8 @@ def build(name: str, n: int, seed: int = 0, d: int = 3, **given) -> qpsvm.Proble
     """Build a machine over overlapping classes, or noisy targets far from 0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    smooth, noise = np.sin(2.0 * X[:, 0]), rng.normal(size=n)
+    smooth = np.sin(2.0 * X[:, 0])
+    noise = rng.normal(size=n)
     if name in REGRESSIONS:
         return REGRESSIONS[name](X, 5.0 + smooth + 0.3 * noise, **given)
     y = np.where(smooth + 0.5 * noise > 0.0, 1, -1)

@@ -94,9 +94,11 @@ def test_working_set_on_hostile_data(kind, C, intercept):
     elif kind == "zeros":
         X = np.zeros_like(X)
     elif kind == "one rare row":
-        y[1:], y[0] = -1.0, 1.0
+        y[1:] = -1.0
+        y[0] = 1.0
     elif kind == "opposite labels":
-        X[10_500:], y[10_500:] = X[:10_500], -y[:10_500]
+        X[10_500:] = X[:10_500]
+        y[10_500:] = -y[:10_500]
     solution = solve_linear(X, y, C, intercept=intercept)
     assert certified_gap(X, y, C, intercept, solution) <= CERTIFIED
 
@@ -205,7 +207,8 @@ def test_rows_are_products_with_z(kind, unit):
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.full(30, unit)])
     stored = {"sparse": sp.csr_array(X), "fortran": np.asfortranarray(X)}.get(kind, X)
     rows = LabelScaledRows(as_row_source(stored), y, unit, mean)
-    J, L = np.array([1, 4, 5, 20]), np.array([0, 5])
+    J = np.array([1, 4, 5, 20])
+    L = np.array([0, 5])
     a = np.linspace(0, 1, 30)
     np.testing.assert_allclose(rows.margins(Z[3]), Z @ Z[3], atol=1e-12)
     np.testing.assert_allclose(rows.gradient(a), Z.T @ a, atol=1e-12)

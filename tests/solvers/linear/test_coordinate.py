@@ -57,7 +57,8 @@ def test_what_begins_with_it_is_solved(C, intercept, sparse):
 @pytest.mark.skipif(core.compiled is None, reason="descent needs the compiled core")
 def test_centring_is_that_of_the_rows():
     random = np.random.default_rng(0)
-    X, y = random.standard_normal((80, 3)) + np.array([100.0, -50.0, 0.0]), np.where(np.arange(80) % 2, 1.0, -1.0)
+    X = random.standard_normal((80, 3)) + np.array([100.0, -50.0, 0.0])
+    y = np.where(np.arange(80) % 2, 1.0, -1.0)
     X[:, 0] += y
     answer = solve_linear(X, y, 0.1, engine="coordinate")
     assert answer.reason == "converged"
@@ -114,7 +115,10 @@ def test_rows_of_weight_zero_take_no_part():
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
     def return_wrong(X, _, losses, *__):
         n, d = X.shape
-        alpha = np.random.default_rng(0).random(n) * losses.high if wrong == "noise" else np.zeros(n)
+        if wrong == "noise":
+            alpha = np.random.default_rng(0).random(n) * losses.high
+        else:
+            alpha = np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
         return DescentResult(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 
@@ -139,7 +143,9 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
         if wrong == "argument":
             raise TypeError
         raw, made = before(*arguments)
-        return (-raw, made) if wrong == "sign" else (raw[:, :-1], made)
+        if wrong == "sign":
+            return -raw, made
+        return raw[:, :-1], made
 
     find_compiled_train.cache_clear()
     monkeypatch.setattr(_liblinear, "train_wrap", answer_wrongly)
@@ -181,7 +187,8 @@ def test_limits_are_kept_and_said():
 
 
 def test_under_a_time_limit_the_passes_that_surely_fit_are_made(monkeypatch):
-    C, made = np.full(len(Y), 2.0), []
+    C = np.full(len(Y), 2.0)
+    made = []
     monkeypatch.setattr(liblinear, "ENTRY_SECONDS", 1e-4)
 
     def record_passes(*arguments):

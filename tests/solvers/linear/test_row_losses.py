@@ -40,7 +40,8 @@ ROWS = 40
 def losses() -> dict[str, RowLosses]:
     """Each kind, with one number for all rows and with one a row."""
     g = np.random.default_rng(0)
-    level, each = g.standard_normal(ROWS), g.uniform(0.5, 2.0, ROWS)
+    level = g.standard_normal(ROWS)
+    each = g.uniform(0.5, 2.0, ROWS)
     return {
         "hinge": RowLosses(1.5),
         "hinges of their own": RowLosses(each, level),
@@ -79,8 +80,10 @@ def search_alpha(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) ->
 
 @for_each("name", LOSSES)
 def test_the_answer_is_that_of_a_search(name):
-    kind, g = LOSSES[name], np.random.default_rng(1)
-    r, a = g.standard_normal(ROWS), kind.clip_to_box(g.standard_normal(ROWS))
+    kind = LOSSES[name]
+    g = np.random.default_rng(1)
+    r = g.standard_normal(ROWS)
+    a = kind.clip_to_box(g.standard_normal(ROWS))
     for sigma in (0.1, 1.0, 10.0):
         response = MultiplierResponse(kind, sigma)
         t = response.compute_arguments(a, r)
@@ -95,7 +98,8 @@ def test_the_answer_is_that_of_a_search(name):
 
 @for_each("name", LOSSES)
 def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
-    kind, g = LOSSES[name], np.random.default_rng(2)
+    kind = LOSSES[name]
+    g = np.random.default_rng(2)
     r = g.standard_normal(ROWS)
     assert kind.compute_gap(kind.compute_optimal_dual(r), r) == pytest.approx(0.0, abs=1e-12)
     for _ in range(20):
@@ -109,7 +113,8 @@ def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
 
 @for_each("name", LOSSES)
 def test_no_kink_is_nearer_than_the_distance(name):
-    kind, r = LOSSES[name], np.random.default_rng(3).standard_normal(ROWS)
+    kind = LOSSES[name]
+    r = np.random.default_rng(3).standard_normal(ROWS)
     distance, answer = kind.measure_kink_distance(r), kind.compute_optimal_dual(r)
     for share in (-0.999, 0.999):
         np.testing.assert_array_equal(kind.compute_optimal_dual(r + share * distance), answer)
@@ -118,7 +123,8 @@ def test_no_kink_is_nearer_than_the_distance(name):
 
 @for_each("name", LOSSES)
 def test_a_row_with_a_factor_is_as_many_rows(name):
-    kind, r = LOSSES[name], np.random.default_rng(4).standard_normal(ROWS)
+    kind = LOSSES[name]
+    r = np.random.default_rng(4).standard_normal(ROWS)
     assert kind.scale_by(3.0).sum_losses(r) == pytest.approx(3.0 * kind.sum_losses(r))
     each = np.random.default_rng(5).integers(1, 4, ROWS)
     several = np.repeat(np.arange(ROWS), each)
@@ -129,7 +135,8 @@ def test_a_row_with_a_factor_is_as_many_rows(name):
 
 @for_each("name", LOSSES)
 def test_balanced_multipliers_stay_in_the_box_and_at_their_kinks(name):
-    kind, g = LOSSES[name], np.random.default_rng(6)
+    kind = LOSSES[name]
+    g = np.random.default_rng(6)
     y = np.where(g.random(ROWS) < 0.5, 1.0, -1.0)
     alpha = kind.clip_to_box(np.where(g.random(ROWS) < 0.6, g.uniform(-1.0, 1.0, ROWS), 0.0))
     result = balance_alpha(alpha, y, kind)
@@ -150,9 +157,11 @@ def test_equal_numbers_are_one():
 @for_each("free_intercept", [True, False])
 def test_all_newton_systems_take_a_weight_a_row(free_intercept, sigma, monkeypatch):
     g = np.random.default_rng(0)
-    X, y = g.standard_normal((40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    X = g.standard_normal((40, 8))
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
     rows, mean = build_label_scaled_rows(as_row_source(X), y, 1.0, free_intercept)
-    ridge, q = np.append(np.ones(8), 0.0 if free_intercept else 1.0), g.standard_normal(9)
+    ridge = np.append(np.ones(8), 0.0 if free_intercept else 1.0)
+    q = g.standard_normal(9)
     D = sigma * g.uniform(0.5, 5.0, 40)
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.ones(40)])
     direct, wide = CholeskyNewton(rows, ridge), WideNewton(rows, ridge)
@@ -235,7 +244,9 @@ def test_ordinary_hostile_problems(kind, name, C):
         t = 1e6 + 1e4 * t
     else:
         n = {"two": 2, "three": 3}[kind]
-        X, y, t = X[:n], np.resize([1.0, -1.0, 1.0], n), t[:n]
+        X = X[:n]
+        y = np.resize([1.0, -1.0, 1.0], n)
+        t = t[:n]
     result = qpsvm.solve(machines(X, y, t, C, **options)[name], "augmented_lagrangian", check=False)
     assert result.status == "optimal"
 
@@ -293,7 +304,8 @@ def test_levels_and_losses_that_differ_by_row(intercept):
     g = np.random.default_rng(0)
     X, y, _ = table(12)
     X = np.round(4.0 * X)
-    level, upper = g.choice([0.25, 1.0, 2.0, -1.0], 12), g.uniform(0.1, 2.0, 12)
+    level = g.choice([0.25, 1.0, 2.0, -1.0], 12)
+    upper = g.uniform(0.1, 2.0, 12)
     curvature = np.where(np.arange(12) % 2, 0.5, 0.0)
     for bent, most in ((0.0, upper), (curvature, upper), (0.5 + curvature, np.where(np.arange(12) % 3, np.inf, 1.0))):
         problem = StatedProblem(X, y, level, most, bent, intercept)
@@ -311,7 +323,8 @@ def test_a_neighbour_is_a_start(name, rows):
     X, y, t = table(rows)
     near = solve_unpolished(machines(X, y, t)[name])
     problem = machines(X, y, t, 1.3)[name]
-    warm, cold = solve_unpolished(problem, start=near), solve_unpolished(problem)
+    warm = solve_unpolished(problem, start=near)
+    cold = solve_unpolished(problem)
     assert warm.status == cold.status == "optimal"
     if name in ("absolute", "quantile"):  # of smooth losses a few steps are all in any case
         assert warm.iterations <= cold.iterations
@@ -425,7 +438,8 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
     """By the compiled function and by the public class of scikit-learn."""
     X, y = draw_wide_rows()
     X = X if sparse else X.toarray()
-    kind, y = PEERS[name], y if PEERS[name].is_one_sided else np.ones(60)
+    kind = PEERS[name]
+    y = y if PEERS[name].is_one_sided else np.ones(60)
     found = run_passes(X, y, kind, intercept, 1e-8, None, 1000)
     assert found.converged
     np.testing.assert_array_equal(found.alpha, kind.clip_to_box(found.alpha))
@@ -449,7 +463,8 @@ def test_rows_of_one_sign_are_turned():
 
 
 def test_what_it_does_not_have():
-    y, one = draw_wide_rows()[1], np.ones(60)
+    y = draw_wide_rows()[1]
+    one = np.ones(60)
     assert find_solver_type(PEERS["squared hinge"], y, True) == SQUARED_HINGE_DUAL
     assert find_solver_type(RowLosses(1.0, curvature=0.1), y, True) is None
     assert find_solver_type(RowLosses(1.0, level=2.0), y, True) is None

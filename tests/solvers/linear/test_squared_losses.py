@@ -20,9 +20,11 @@ def draw_problem(seed: int, n: int = 60, d: int = 4, intercept: str = "free") ->
     X = g.standard_normal((n, d)) * 10.0 ** g.integers(-2, 3)
     curvature = 10.0 ** g.uniform(-4, 4) * g.uniform(0.5, 2.0, n)
     if seed % 2:
-        y, losses = np.ones(n), RowLosses(np.inf, g.standard_normal(n), -np.inf, 0.1, curvature)
+        y = np.ones(n)
+        losses = RowLosses(np.inf, g.standard_normal(n), -np.inf, 0.1, curvature)
     else:
-        y, losses = np.where(g.random(n) < 0.5, 1.0, -1.0), RowLosses(np.inf, curvature=curvature)
+        y = np.where(g.random(n) < 0.5, 1.0, -1.0)
+        losses = RowLosses(np.inf, curvature=curvature)
     return RowProblem.from_rows(LabelScaledRows(as_row_source(X), y, 1.0), losses, intercept == "free")
 
 
@@ -33,7 +35,8 @@ def start(problem: RowProblem) -> LinearStart:
 @for_each("intercept", ["free", "penalised"])
 @for_each("seed", range(12))
 def test_the_gradient_is_zero(seed, intercept):
-    problem, budget = draw_problem(seed, intercept=intercept), Budget()
+    problem = draw_problem(seed, intercept=intercept)
+    budget = Budget()
     point = minimise_squared(problem, start(problem), budget)
     residual = problem.losses.level - problem.rows.margins(point.W)
     excess = problem.losses.compute_tube_excess(residual)
@@ -77,13 +80,18 @@ def test_rows_that_can_all_be_fitted_are_solved_too():
 
 def test_stored_rows_have_the_products_of_the_source():
     g = np.random.default_rng(0)
-    n, d = MAX_STORED // 4, 3
-    X, y, mean = g.standard_normal((n, d)) + 5.0, np.where(g.random(n) < 0.5, 1.0, -1.0), np.full(d, 5.0)
+    n = MAX_STORED // 4
+    d = 3
+    X = g.standard_normal((n, d)) + 5.0
+    y = np.where(g.random(n) < 0.5, 1.0, -1.0)
+    mean = np.full(d, 5.0)
     stored = LabelScaledRows(as_row_source(X[:-1]), y[:-1], 1.0, mean)
     computed = LabelScaledRows(as_row_source(X), y, 1.0, mean)
     assert stored._stored is not None
     assert computed._stored is None or n * (d + 1) <= MAX_STORED
-    W, a, rows = g.standard_normal(d + 1), g.standard_normal(n), np.arange(0, n - 1, 7)
+    W = g.standard_normal(d + 1)
+    a = g.standard_normal(n)
+    rows = np.arange(0, n - 1, 7)
     a[-1] = 0.0
     np.testing.assert_allclose(stored.margins(W), computed.margins(W)[:-1], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(stored.gradient(a[:-1]), computed.gradient(a), rtol=1e-9, atol=1e-7)

@@ -76,16 +76,29 @@ def samples(n=80, d=4, seed=0, gap=0.5):
 def dual(kind, n=80, seed=0, nu=0.55):
     """The dual of an SVM of this kind. ν_max is about 0.67; at small ν the optimum is 0: the reduced hulls meet."""
     X, y = samples(n, seed=seed, gap=6.0 if kind == "hard" else 0.5)
-    s = np.random.default_rng(seed + 1).uniform(0.2, 3.0, n) if "weighted" in kind else np.ones(n)
+    if "weighted" in kind:
+        s = np.random.default_rng(seed + 1).uniform(0.2, 3.0, n)
+    else:
+        s = np.ones(n)
     s[:2] = 0.0 if "weighted" in kind else 1.0  # weight 0: lb = ub
-    K = np.exp(-2.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2)) if "rbf" in kind else X @ X.T
+    if "rbf" in kind:
+        K = np.exp(-2.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    else:
+        K = X @ X.T
     K = K + 1.0 if kind == "penalised" else K
-    none, q, ub = np.zeros((0, n)), -np.ones(n), 3.0 * s
-    A, b = y[None].copy(), np.zeros(1)
+    none = np.zeros((0, n))
+    q = -np.ones(n)
+    ub = 3.0 * s
+    A = y[None].copy()
+    b = np.zeros(1)
     if kind.startswith("nu"):
-        A, b, q, ub = np.stack([y, np.ones(n)]), np.array([0.0, nu]), np.zeros(n), s / s.sum()
+        A = np.stack([y, np.ones(n)])
+        b = np.array([0.0, nu])
+        q = np.zeros(n)
+        ub = s / s.sum()
     if kind == "penalised":
-        A, b = none, np.zeros(0)
+        A = none
+        b = np.zeros(0)
     if kind == "hard":
         ub = np.full(n, INF)
     return Problem(K * np.outer(y, y), q, none, np.zeros(0), A, b, np.zeros(n), ub)
@@ -96,12 +109,20 @@ def hinge(kind="c", n=80, C=1.0, weights=False):
     X, y = samples(n)
     d = X.shape[1]
     c = C * (np.random.default_rng(1).uniform(0.2, 3.0, n) if weights else np.ones(n))
-    M, h, curvature, q = np.c_[y[:, None] * X, y], np.ones(n), np.r_[np.ones(d), 0.0], np.zeros(d + 1)
+    M = np.c_[y[:, None] * X, y]
+    h = np.ones(n)
+    curvature = np.r_[np.ones(d), 0.0]
+    q = np.zeros(d + 1)
     if kind == "nu":
-        M, h, c = np.c_[M, -np.ones(n)], np.zeros(n), np.full(n, 1 / n)
-        curvature, q = np.r_[curvature, 0.0], np.r_[q, -0.55]
+        M = np.c_[M, -np.ones(n)]
+        h = np.zeros(n)
+        c = np.full(n, 1 / n)
+        curvature = np.r_[curvature, 0.0]
+        q = np.r_[q, -0.55]
     if kind == "no intercept":
-        M, curvature, q = M[:, :-1], curvature[:-1], q[:-1]
+        M = M[:, :-1]
+        curvature = curvature[:-1]
+        q = q[:-1]
     k = M.shape[1]
     primal = Problem(
         np.diag(np.r_[curvature, np.zeros(n)]), np.r_[q, c], -np.c_[M, np.eye(n)], -h, np.zeros((0, k + n)),
@@ -131,8 +152,10 @@ def slsqp_run(p, **options):
 
 def random_set(rng, n, rows):
     """A box with infinite, equal and repeated bounds, rows as in an SVM, and a point inside."""
-    lb, ub = -rng.integers(0, 3, n).astype(float), rng.integers(0, 3, n).astype(float)
-    lb[rng.random(n) < 0.2], ub[rng.random(n) < 0.2] = -INF, INF
+    lb = -rng.integers(0, 3, n).astype(float)
+    ub = rng.integers(0, 3, n).astype(float)
+    lb[rng.random(n) < 0.2] = -INF
+    ub[rng.random(n) < 0.2] = INF
     inside = np.clip(rng.normal(size=n), lb, ub)
     sign = rng.choice([-1.0, 1.0], n)
     A = [np.zeros((0, n)), sign[None], (sign * rng.uniform(0.5, 2.0, n))[None], np.stack([sign, np.ones(n)])][rows]
@@ -156,7 +179,9 @@ def test_projection_is_the_nearest_point(rows, seed):
 
 
 def test_projection_at_the_ends_of_the_range():
-    lb, ub, a = np.zeros(4), np.array([1.0, 2.0, 3.0, 0.0]), np.ones(4)
+    lb = np.zeros(4)
+    ub = np.array([1.0, 2.0, 3.0, 0.0])
+    a = np.ones(4)
     for beta, corner in [(0.0, lb), (6.0, ub)]:
         x, _ = BoxAndRows(a, [beta], lb, ub).project(np.array([5.0, -1.0, 0.3, 9.0]))
         np.testing.assert_allclose(x, corner, atol=1e-15)
@@ -454,7 +479,9 @@ class FailsLater:
 
     def __matmul__(self, x):
         self.left -= 1
-        return self.P @ x if self.left >= 0 else np.full(len(x), np.nan)
+        if self.left >= 0:
+            return self.P @ x
+        return np.full(len(x), np.nan)
 
 
 @for_each("run", [gradient_run, slsqp_run])

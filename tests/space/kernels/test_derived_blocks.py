@@ -28,7 +28,8 @@ def build_blocks(kernel):
 
 def check_blocks(blocks, expected):
     """Check every way to ask for values."""
-    rng, n = np.random.default_rng(1), blocks.n
+    rng = np.random.default_rng(1)
+    n = blocks.n
     assert n == len(expected)
     rows, columns = rng.permutation(n)[:25], rng.permutation(n)[:30]
     beta = rng.normal(size=len(columns))

@@ -136,7 +136,9 @@ def test_a_gram_matrix_beyond_the_cache_is_multiplied_in_blocks(monkeypatch):
     monkeypatch.setattr(gram, "CACHE_ROWS", 10)
     monkeypatch.setattr(gram, "BLOCK_NUMBERS", 7 * 30)
     rng = np.random.default_rng(9)
-    X, x, s = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), rng.normal(size=30)
+    X = rng.normal(size=(30, 2))
+    x = rng.normal(size=(30, 2))
+    s = rng.normal(size=30)
     P = KernelGram(qpsvm.RBF(0.5), X, 1.0, s)
     M = s[:, None] * (np.exp(-0.5 * cdist(X, X, "sqeuclidean")) + 1) * s
     np.testing.assert_allclose(P @ x, M @ x, atol=1e-12)
@@ -202,7 +204,8 @@ def _fill_matrix(blocks):
 @pytest.mark.parametrize("gamma", [0.02, 1.0, 40.0, 3000.0])
 def test_rbf_values_are_never_denormal(road, gamma):
     """Values below e⁻⁴⁰ are e⁻⁴⁰ on every road, so that training and predicting agree, and nothing underflows."""
-    K, rows = ROADS[road](qpsvm.RBF(gamma), KX, np.arange(2, 30)), np.arange(2, 30)
+    K = ROADS[road](qpsvm.RBF(gamma), KX, np.arange(2, 30))
+    rows = np.arange(2, 30)
     exponents = np.maximum(-gamma * cdist(KX, KX, "sqeuclidean"), LOWEST_EXPONENT)
     rough = K.dtype == np.float32 or "rough" in road
     np.testing.assert_allclose(K, np.exp(exponents)[rows], rtol=3e-2 if rough else 1e-9)

@@ -37,7 +37,8 @@ def test_the_distance_between_both_points_is_bounded(seed, rank):
     Z = rng.integers(-4, 5, (8, rank)).astype(float)
     K = (Z * np.where(np.arange(rank) % 2, -1.0, 1.0)) @ Z.T
     n = len(K)
-    part, beta = PositivePart(K, 1e-12), 10.0 ** rng.integers(0, 12) * rng.standard_normal(n)
+    part = PositivePart(K, 1e-12)
+    beta = 10.0 ** rng.integers(0, 12) * rng.standard_normal(n)
     coef = part.coefficients(beta)
     with mp.workdps(60):
         d = mp.matrix(beta.tolist()) - mp.matrix(coef.tolist())
@@ -49,7 +50,8 @@ def test_the_distance_between_both_points_is_bounded(seed, rank):
 def test_what_a_proof_names_is_the_matrix_that_it_is_of():
     rng = np.random.default_rng(0)
     K = rng.integers(-4, 5, (6, 6)).astype(float)
-    K, y = np.triu(K) + np.triu(K, 1).T, [0, 0, 0, 1, 1, 1]
+    K = np.triu(K) + np.triu(K, 1).T
+    y = [0, 0, 0, 1, 1, 1]
     odd = K + np.triu(np.full((6, 6), 2.0**-40))
     shifted = qpsvm.CSVM(K, y, kernel="precomputed", psd="shift")
     (said,) = qpsvm.solve(shifted).verify().assumptions
@@ -67,18 +69,26 @@ def test_what_a_proof_names_is_the_matrix_that_it_is_of():
 def test_several_classes_at_once_count_it_too(machine, seed):
     """P at the coefficients and D at α over K₊, as (JOINT.2) and (JOINT.4) have them."""
     rng = np.random.default_rng(seed)
-    n, C = 6, 10.0 ** rng.uniform(0.0, 11.0)
+    n = 6
+    C = 10.0 ** rng.uniform(0.0, 11.0)
     K = rng.integers(-6, 7, (n, n)).astype(float)
-    K, y = np.triu(K) + np.triu(K, 1).T, [0, 0, 1, 1, 2, 2]
+    K = np.triu(K) + np.triu(K, 1).T
+    y = [0, 0, 1, 1, 2, 2]
     problem = machine(K, y, C=C, kernel=qpsvm.Precomputed(), psd="clip", intercept=None)
     result = qpsvm.solve(problem, check=False)
     level = problem._all_in_one_dual.level
     with mp.workdps(50):
-        M = compute_positive_part(mp.matrix(K.tolist())) if problem.space.is_clipped else mp.matrix(K.tolist())
-        coef, beta = mp.matrix(result.coef.tolist()), -mp.matrix(result.alpha.tolist())
+        if problem.space.is_clipped:
+            M = compute_positive_part(mp.matrix(K.tolist()))
+        else:
+            M = mp.matrix(K.tolist())
+        coef = mp.matrix(result.coef.tolist())
+        beta = -mp.matrix(result.alpha.tolist())
         for i, own in enumerate(y):
             beta[i, own] = mp.fsum(float(a) for a in result.alpha[i])
-        u, P, D = M * coef, mp.mpf(0), mp.mpf(level) * mp.fsum(float(a) for a in result.alpha.ravel())
+        u = M * coef
+        P = mp.mpf(0)
+        D = mp.mpf(level) * mp.fsum(float(a) for a in result.alpha.ravel())
         for c in range(3):
             P += (coef[:, c].T * u[:, c])[0] / 2
             D -= (beta[:, c].T * M * beta[:, c])[0] / 2

@@ -40,7 +40,8 @@ def agrees(operator: Operator, matrix: Any) -> None:
     m = len(matrix)
     close = {"rtol": 1e-12, "atol": 1e-12}
     assert operator.shape == matrix.shape
-    x, many = RNG.normal(size=m), RNG.normal(size=(m, 4))
+    x = RNG.normal(size=m)
+    many = RNG.normal(size=(m, 4))
     np.testing.assert_allclose(operator @ x, matrix @ x, **close)
     np.testing.assert_allclose(operator @ many, matrix @ many, **close)
     np.testing.assert_allclose(operator.dense(), matrix, **close)
@@ -65,7 +66,8 @@ def with_congruence(operator: Operator, matrix: Any) -> None:
     """The same, and twice with other signs and scales."""
     agrees(operator, matrix)
     for scales in (RNG.choice([-1.0, 1.0], len(matrix)), RNG.normal(size=len(matrix))):
-        operator, matrix = operator.congruence(scales), scales[:, None] * matrix * scales
+        operator = operator.congruence(scales)
+        matrix = scales[:, None] * matrix * scales
         agrees(operator, matrix)
 
 
@@ -81,7 +83,9 @@ def test_rows_may_be_shared_by_several_variables(base: Operator, rows: Any) -> N
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
 def test_a_variable_may_couple_two_classes_through_one_sample(base: Operator) -> None:
-    sample, first, second = np.repeat(np.arange(7), 4), np.tile([0, 1, 2, 0], 7), np.tile([1, 2, 0, 2], 7)
+    sample = np.repeat(np.arange(7), 4)
+    first = np.tile([0, 1, 2, 0], 7)
+    second = np.tile([1, 2, 0, 2], 7)
     E = np.eye(3)[first] - np.eye(3)[second]
     matrix = base.dense()[np.ix_(sample, sample)] * (E @ E.T)
     with_congruence(couple_classes(base, sample, first, second, 3), matrix)

@@ -20,7 +20,9 @@ def operators() -> dict[str, tuple[Operator, np.ndarray]]:
     """Each operator with the matrix it stands for."""
     rng = np.random.default_rng(5)
     n = 9
-    X, d, s = rng.normal(size=(n, 3)), rng.uniform(0.1, 1, n), rng.uniform(-2, 2, n)
+    X = rng.normal(size=(n, 3))
+    d = rng.uniform(0.1, 1, n)
+    s = rng.uniform(-2, 2, n)
     thin = sp.csr_array(np.where(rng.random(X.shape) < 0.5, X, 0.0))
     S = np.diag(s)
     symmetric = X @ X.T + np.diag(d)
@@ -52,10 +54,12 @@ def test_operators_are_the_matrices_they_stand_for(name, kept):
     if kept:
         P.dense()
     rng = np.random.default_rng(6)
-    x, B = rng.normal(size=n), rng.normal(size=(n, 4))
+    x = rng.normal(size=n)
+    B = rng.normal(size=(n, 4))
     near = {"rtol": 1e-12, "atol": 1e-12}
     assert P.shape == M.shape
-    rows, columns = np.array([4, 0, 4, 7]), np.array([1, 4])
+    rows = np.array([4, 0, 4, 7])
+    columns = np.array([1, 4])
     np.testing.assert_allclose(P.block(rows, columns), M[np.ix_(rows, columns)], **near)
     np.testing.assert_allclose(P.block(rows, rows), M[np.ix_(rows, rows)], **near)
     np.testing.assert_allclose(P.rows(rows), M[rows], **near)

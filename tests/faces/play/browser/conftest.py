@@ -51,7 +51,8 @@ def visit(browser: Browser, server: Server, former_visits: dict[str, list[Visit]
     opened: list[tuple[str, Visit]] = []
 
     def opens(fragment: str = "", width: int = NARROW, height: int = 900, **options: Any) -> Visit:
-        size, window = ViewportSize(width=width, height=height), repr((width, height, sorted(options.items())))
+        size = ViewportSize(width=width, height=height)
+        window = repr((width, height, sorted(options.items())))
         if former_visits.setdefault(window, []):
             found = former_visits[window].pop()
             found.page.set_viewport_size(size)  # a test may have changed it

@@ -46,7 +46,8 @@ def labels(visit: Visit) -> list[int]:
 
 def test_a_sample_is_dragged_with_the_mouse(visit: Open) -> None:
     page = visit("#scene=clouds")
-    before, place = page.alpha(), page.sample(3).get_attribute("transform")
+    before = page.alpha()
+    place = page.sample(3).get_attribute("transform")
     answers = page.count
     page.drag(3, -90, 60)
     assert page.sample(3).get_attribute("transform") != place
@@ -67,7 +68,8 @@ def test_a_finger_drags_a_sample_and_scrolls_beside_them(visit: Open) -> None:
     places = [page.sample(i).get_attribute("transform") for i in range(page.n)]
     box = page.page.locator("svg.plane").bounding_box()
     assert box is not None
-    x, y = box["x"] + 40, box["y"] + box["height"] - 60
+    x = box["x"] + 40
+    y = box["y"] + box["height"] - 60
     page.touch(finger, *((x, y - 40 * step) for step in range(8)))
     page.wait_until("() => scrollY > 100")
     assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
@@ -83,7 +85,9 @@ def test_of_samples_that_lie_close_the_nearest_is_taken(visit: Open) -> None:
 
 def test_a_sample_is_moved_flipped_doubled_and_deleted_with_keys(visit: Open) -> None:
     page = visit("#scene=outlier")
-    n, place, signs = page.n, page.sample(5).get_attribute("transform"), labels(page)
+    n = page.n
+    place = page.sample(5).get_attribute("transform")
+    signs = labels(page)
     page.sample(5).focus()
     page.do(lambda: page.page.keyboard.press("Shift+ArrowLeft"))
     assert page.sample(5).get_attribute("transform") != place

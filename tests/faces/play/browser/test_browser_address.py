@@ -75,7 +75,8 @@ def test_the_server_goes_and_comes_back(visit: Open, server: Server) -> None:
     page = visit("#scene=outlier")
     lost = page.page.locator(".lost")
     assert not lost.is_visible()
-    before, answers = page.places()[0], page.count
+    before = page.places()[0]
+    answers = page.count
     try:
         server.stop()
         lost.wait_for(state="visible")
@@ -104,7 +105,10 @@ def test_a_bad_address_ends_in_a_sentence(addresses: tuple[str, ...], visit: Ope
         if k:
             page.do(lambda address=address: page.page.evaluate("address => { location.hash = address }", address))
         assert (page.data("error") == "") == (addresses is UNREADABLE), address
-        said = page.page.locator(".complaint, .certificate .sentence") if addresses is REFUSED else note
+        if addresses is REFUSED:
+            said = page.page.locator(".complaint, .certificate .sentence")
+        else:
+            said = note
         assert max(len(words.split()) for words in said.all_inner_texts()) > 4, address
         assert not re.search("undefined|NaN|object Object|Traceback", page.root.inner_text()), address
         assert page.sideways() <= 0, address

@@ -154,7 +154,8 @@ def test_every_control_has_a_name(visit: Open) -> None:
 
 def test_the_keyboard_sees_where_it_is(visit: Open) -> None:
     page = visit("#scene=outlier", width=1280)
-    unseen, stops = [], 0
+    unseen = []
+    stops = 0
     for _ in range(60):
         page.page.keyboard.press("Tab")
         where, seen = page.page.evaluate(

@@ -217,7 +217,8 @@ def test_the_derivation_shows_both_sides(visit: Open) -> None:
     assert sides.count() >= 4
     for pair in sides.all():
         left, right = (text.replace("−", "-") for text in pair.locator(".side").all_inner_texts())
-        relation, apart = pair.locator(".relation").inner_text(), float(left) - float(right)
+        relation = pair.locator(".relation").inner_text()
+        apart = float(left) - float(right)
         beyond = {"and": abs(apart), "≥": -apart, "≤": apart}[relation]
         assert beyond <= 1e-4 * max(1.0, abs(float(left))), (left, relation, right)
     assert page.page.locator(".step[data-state=fails]").count() == 0
