@@ -40,7 +40,8 @@ class LabelledTable:
             X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True)
         else:
             table = read_table(self.data / self.name)
-            X, y = table.X.toarray(), np.asarray(table.y, dtype=float)
+            X = table.X.toarray()
+            y = np.asarray(table.y, dtype=float)
         if self.rows is not None:
             drawn = np.random.default_rng(0).permutation(len(y))[: self.rows]
             X, y = X[drawn], y[drawn]

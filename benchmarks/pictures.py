@@ -84,7 +84,8 @@ class Look:
         ours = solver == OURS
         name = solver.removeprefix(f"{OURS}:")
         if ours:
-            self.colour, self.marker = BLACK, "o"
+            self.colour = BLACK
+            self.marker = "o"
         else:
             self.colour, self.marker = LOOKS.get(name) or self._choose_look(name)
         self.dashes = "-" if ours else _choose_dashes(solver)

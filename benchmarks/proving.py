@@ -61,7 +61,8 @@ class ClaimProver:
         dict of str to float
             "proven_gap", infinite where nothing is proven, and "refuted_gap": a claim below it is refuted.
         """
-        most, least = math.inf, 0.0
+        most = math.inf
+        least = 0.0
         with contextlib.suppress(qpsvm.QPSVMError):  # numbers that are none, or a machine that no proof is about
             if point.alpha is not None:
                 most, least = self._bound_dual_point(point)

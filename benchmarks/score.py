@@ -120,7 +120,9 @@ class GridJudge:
     @cached_property
     def _exact_errors(self) -> FloatArray:
         """Share of the rows that certified machines predict wrongly when they are held out (k,), one by one."""
-        X, y, grid = self.machine.X, self.machine.y, self.machine.grid
+        X = self.machine.X
+        y = self.machine.y
+        grid = self.machine.grid
         fold = grid.assign_folds(len(y))
         wrong = np.zeros(len(grid.penalties))
         for k, C in enumerate(grid.penalties):

@@ -118,7 +118,9 @@ class BenchmarkMachine:
 
     def build_problem(self) -> qpsvm.Problem:
         """A new problem object: nothing is kept from one run to the next."""
-        task, X, y = self.task, self.X, self.y
+        task = self.task
+        X = self.X
+        y = self.y
         kernel = qpsvm.Linear() if task.kernel == "linear" else qpsvm.RBF(self.gamma)
         kept: Any = {"kernel": kernel, "intercept": task.intercept}
         match task.variant:

@@ -72,7 +72,10 @@ class Task:
     @property
     def problem(self) -> qpsvm.Problem:
         """The library's."""
-        X, y, kernel, weight = self.X, self.y, self.kernel, self.weight
+        X = self.X
+        y = self.y
+        kernel = self.kernel
+        weight = self.weight
         if self.variant == "c":
             return CSVM(X, y, self.C, kernel, weight, **self.options)
         if self.variant == "nu":

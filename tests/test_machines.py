@@ -61,7 +61,10 @@ def multipliers_have_the_signs_of_qp_1(cell: Cell, form: str, backend: str) -> N
     answer = qpsvm.compile(qp, backend).solve(tol=1e-8)
     assert answer.reported in ("optimal", "numerical_error")
     lb, ub = qp.bounds
-    x, y, z, z_box = answer.x, answer.y, answer.z, answer.z_box
+    x = answer.x
+    y = answer.y
+    z = answer.z
+    z_box = answer.z_box
     parts = [qp.P.dense() @ x, qp.q, z_box]
     if qp.G is not None:
         parts.append(qp.G.T @ z)

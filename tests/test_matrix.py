@@ -89,7 +89,8 @@ def predictions_are_f(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None
 
 def kkt_conditions_hold(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """Complementary slackness sample by sample, and ξ."""
-    alpha, y = result.alpha, cell.samples.y
+    alpha = result.alpha
+    y = cell.samples.y
     slack = y * point.f - result.rho  # 0 on the margin
     step = slack / np.maximum(point.K.diagonal(), 1e-12 * point.K.diagonal().mean())
     residual = np.abs(alpha - np.clip(alpha - step, 0.0, point.upper))  # 0 where the sample's conditions hold
@@ -172,7 +173,8 @@ def intervals_and_multipliers_agree(
 
 def alpha_is_unique(cell: Cell, expected: qpsvm.SVMResult) -> bool:
     """Whether the bordered matrix of (POL.1) is nonsingular for the margin of the reference."""
-    y, free = cell.samples.y, expected.on_margin
+    y = cell.samples.y
+    free = expected.on_margin
     Q = (Cell(cell.variant, cell.kernel, 1.0).compute_gram() * np.outer(y, y))[np.ix_(free, free)]
     if cell.machine.nu:
         border = np.column_stack([y > 0, y < 0]).astype(float)

@@ -27,7 +27,9 @@ class Solver(BaseSolver):  # type: ignore[misc]
 
     def set_objective(self, X: Any, y: Any, C: float) -> None:
         """Samples (n, d), labels of −1 and +1 (n,), and the penalty."""
-        self.X, self.y, self.C = X, y, C
+        self.X = X
+        self.y = y
+        self.C = C
         self.run(1e-1)  # what the first call imports is not timed
 
     def run(self, tolerance: float) -> None:

@@ -124,7 +124,8 @@ def count_written_bytes() -> None:
     from distributed.comm.tcp import TCP
 
     own = getattr(TCP, "own_write", TCP.write)
-    TCP.own_write, TCP.counted = own, 0
+    TCP.own_write = own
+    TCP.counted = 0
 
     async def write(self: Any, message: Any, *more: Any, **options: Any) -> Any:
         sent = await own(self, message, *more, **options)

@@ -74,7 +74,9 @@ class Compiled(ABC):
     statement: Statement
 
     def __init__(self, backend: Any, qp: QP, data: Any, **parts: Any) -> None:
-        self.backend, self.qp, self.data = backend, qp, data
+        self.backend = backend
+        self.qp = qp
+        self.data = data
         self.__dict__.update(parts)  # further attributes of the subclass
 
     def __repr__(self) -> str:

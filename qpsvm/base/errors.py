@@ -277,7 +277,9 @@ class InfeasibleNuError(_ProvableError, ParameterError):
     """
 
     def __init__(self, nu: float, nu_max: float, balance: bool = True) -> None:
-        self.nu, self.nu_max, self.balance = nu, nu_max, balance
+        self.nu = nu
+        self.nu_max = nu_max
+        self.balance = balance
         why = f": it is a share, so choose nu <= {nu_max:g}"
         if balance:
             why = (
@@ -301,7 +303,9 @@ class IndefiniteKernelError(QPSVMError, ValueError):
     """
 
     def __init__(self, kernel: str, eigenvalue: float, where: str) -> None:
-        self.kernel, self.eigenvalue, self.where = kernel, eigenvalue, where
+        self.kernel = kernel
+        self.eigenvalue = eigenvalue
+        self.where = where
         super().__init__(
             f"the Gram matrix of {kernel} is indefinite: its smallest eigenvalue {where} is {eigenvalue:.6g}, so the "
             'dual is not convex; pass psd="clip" (project on the positive eigenspace) or psd="shift" (add a multiple '
@@ -363,7 +367,9 @@ class NotSeparableError(_ProvableError, ValueError):
     """
 
     def __init__(self, u: FloatArray, v: FloatArray, distance: float) -> None:
-        self.u, self.v, self.distance = u, v, distance
+        self.u = u
+        self.v = v
+        self.distance = distance
         super().__init__(
             "the classes are not separable: a convex combination of "
             f"{int((u > 0).sum())} positive samples meets one of {int((v > 0).sum())} negative samples (relative "
@@ -392,7 +398,10 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     """
 
     def __init__(self, u: FloatArray, v: FloatArray, distance: float, separable: bool | None = None) -> None:
-        self.u, self.v, self.distance, self.separable = u, v, distance, separable
+        self.u = u
+        self.v = v
+        self.distance = distance
+        self.separable = separable
         narrow = "the classes can be separated, but by a margin too narrow for doubles"
         if separable:
             known = narrow
@@ -411,7 +420,9 @@ class _ConstraintsError(_ProvableError):
     _verdict, _advice = "", ""
 
     def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
-        self.weights, self.bound, self.residual = weights, bound, residual
+        self.weights = weights
+        self.bound = bound
+        self.residual = residual
         named = [f"{weight:.3g}·({name})" for name, weight in sorted(weights.items(), key=lambda item: -item[1])]
         listing = " + ".join([*named[:8], "…"] if len(named) > 8 else named)
         exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"

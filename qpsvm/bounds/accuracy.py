@@ -73,7 +73,8 @@ class Accuracy:
     @cached
     def _all_norms(self) -> FloatArray | None:
         """Upper bounds of all ρ_i of (ACC.1), (n,); None if they are computed only where they are needed."""
-        space, kernel = self.space, self.space.kernel
+        space = self.space
+        kernel = self.space.kernel
         if space.is_linear:
             if space.rows.entries > MAX_NORM_ENTRIES:
                 return None

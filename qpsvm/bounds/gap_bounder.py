@@ -54,7 +54,9 @@ class GapBounder:
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
-        self.accuracy, self.svm, self.equal = accuracy, svm, equal
+        self.accuracy = accuracy
+        self.svm = svm
+        self.equal = equal
         self.is_homogeneous = svm.is_homogeneous and any(group.total for group in svm.groups)
         self._last_kappa: tuple[Certificate | None, float] = None, 0.0
         self._last_repair: tuple[FloatArray | None, ExactAlpha | None] = None, None

@@ -297,7 +297,8 @@ class ShiftBound:
     def _find_bracket(self, step: float) -> tuple[float, float]:
         """Return Δ with a negative bound of h′, and a larger one without; infinite if there is none."""
         if self._bound_slope(0.0) < 0.0:
-            low, high = 0.0, step
+            low = 0.0
+            high = step
             while not math.isinf(high) and self._bound_slope(high) < 0.0:
                 low = high
                 high = 4.0 * high

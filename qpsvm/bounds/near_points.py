@@ -51,7 +51,8 @@ class OriginDistances:
     """
 
     def __init__(self, space: Space, kernel: Kernel, can_choose: bool) -> None:
-        self.kernel, self.n_classes = kernel, 1
+        self.kernel = kernel
+        self.n_classes = 1
         self.origin: FloatArray | None = None
         if isinstance(space, ExactClassSpace):
             self.n_classes, space = space.k, space.space

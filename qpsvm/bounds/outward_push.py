@@ -30,7 +30,8 @@ class OutwardPush:
         self.gap_bounder = gap_bounder
         self.evaluator = evaluator
         self.svm = gap_bounder.svm
-        self.space, self.is_homogeneous = gap_bounder.accuracy.space, gap_bounder.is_homogeneous
+        self.space = gap_bounder.accuracy.space
+        self.is_homogeneous = gap_bounder.is_homogeneous
         svm = self.svm
         intercept, others = svm.intercept, svm.margin_groups
         #: Whether a larger b, or a wider tube, reduces every violation, at a cost of e per unit in (DUAL.3).

@@ -65,7 +65,9 @@ class Span:
     """
 
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
-        self.space, self.pivots, self.beta = space, pivots, beta
+        self.space = space
+        self.pivots = pivots
+        self.beta = beta
         accuracy = Accuracy(space)
         self._tau = accuracy.bound_norms(pivots)
         self._bound_norms = accuracy.bound_norms

@@ -160,7 +160,8 @@ def project_on_capped_simplex(
 
 def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
     """Repair α (m,) of a machine with linear constraints, (REPAIR.7)."""
-    machine, share = constraints.unconstrained_dual, 1.0
+    machine = constraints.unconstrained_dual
+    share = 1.0
     multipliers = np.clip(alpha[machine.m :], 0.0, LARGEST)
     for i, j in constraints.opposite_pairs:
         multipliers[[i, j]] -= multipliers[[i, j]].min()

@@ -34,7 +34,8 @@ class SharpEvaluator:
 
     def refine_radii(self, point: Certificate) -> Certificate:
         """Evaluate f of a kernel machine at the contributing rows with smaller radii, if that reduces the gap."""
-        rows, kernel_space = point.contributing, self.sharp_rows.points
+        rows = point.contributing
+        kernel_space = self.sharp_rows.points
         if rows is None or not len(rows) or not isinstance(kernel_space, KernelSpace):
             return point
         if self.svm.mix is not None:  # rows that combine samples have only a-priori bounds, not those of their samples

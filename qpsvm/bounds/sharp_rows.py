@@ -93,7 +93,8 @@ class SharpRows:
 
         Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,).
         """
-        dual, space = self.svm.classes, self.space
+        dual = self.svm.classes
+        space = self.space
         assert dual is not None
         assert isinstance(space, ClassSpace)
         samples, position = np.unique(dual.row_positions[rows] // dual.k, return_inverse=True)

@@ -47,7 +47,8 @@ class ZeroOptimum:
     """
 
     def __init__(self, gap_bounder: GapBounder, sharp_rows: SharpRows) -> None:
-        self.sharp_rows, self.proof_space = sharp_rows, sharp_rows.points
+        self.sharp_rows = sharp_rows
+        self.proof_space = sharp_rows.points
         self.gap_bounder = gap_bounder
         self.accuracy = gap_bounder.accuracy
         self.svm = gap_bounder.svm
@@ -88,7 +89,8 @@ class ZeroOptimum:
 
     def _can_vanish(self, point: Certificate) -> bool:
         """Return whether (VANISH.1) applies to the machine, and the bounds below to the point."""
-        svm, intercept = self.svm, self.svm.intercept
+        svm = self.svm
+        intercept = self.svm.intercept
         if svm.has_curvature or svm.penalised_groups:
             return False
         if svm.linear_constraints is not None:
@@ -122,7 +124,8 @@ class ZeroOptimum:
 
     def _find_zero_ball(self, point: Certificate) -> Certificate | None:
         """Return c = φ(x), R = 0, and α, (VANISH.4); None unless all samples are identical, bit for bit."""
-        samples, dense = self.space.samples, None
+        samples = self.space.samples
+        dense = None
         if isinstance(self.space.kernel, Precomputed):  # a matrix K with all entries equal
             is_constant = bool((self.space.X[0, 0] == self.space.X).all())
         else:
@@ -203,7 +206,8 @@ class ZeroOptimum:
 
         It is α itself if there are too many free rows, or if the correction would leave the box.
         """
-        alpha, upper = point.alpha, self.svm.upper
+        alpha = point.alpha
+        upper = self.svm.upper
         free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
         sharp_w = self.sharp_rows.sum_points(self.svm.beta(alpha))
         if sharp_w is None or not 0 < len(free) * self.space.samples.d <= MAX_DOUBLE_DOUBLE_PRODUCTS // 100:

@@ -46,7 +46,8 @@ class AllInOneQuantities:
         self.problem = problem
         self.result = result
         self.dual = problem._all_in_one_dual
-        dual, linear = self.dual, problem.space.is_linear
+        dual = self.dual
+        linear = problem.space.is_linear
         is_b_in_dual = dual.intercept == "penalised"
         self.is_linear = linear
         self.intercept_in_kernel = problem.intercept == "penalised" and not is_b_in_dual

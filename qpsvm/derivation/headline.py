@@ -136,7 +136,9 @@ def has_equal_values(at: Quantities[Any]) -> bool:
 
     Neither value may differ from the one that the result claims.
     """
-    P, D, claimed = at.primal_value, at.dual_value, at.result
+    P = at.primal_value
+    D = at.dual_value
+    claimed = at.result
     difference = max(abs(P - D), abs(claimed.primal - P), abs(claimed.dual - D))
     return at.rows_agree and measure_violation(at) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
 

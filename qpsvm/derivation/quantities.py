@@ -218,7 +218,8 @@ class Quantities(Generic[P]):
 
     def evaluate_decision(self, X: Matrix) -> FloatArray:
         """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b, (k,)."""
-        diagonal_weight, diagonal = self.problem._diagonal_weight, None
+        diagonal_weight = self.problem._diagonal_weight
+        diagonal = None
         if diagonal_weight and isinstance(self.problem.kernel, Precomputed):
             diagonal_weight = 0.0
             diagonal = np.zeros(X.shape[0])

@@ -119,7 +119,8 @@ class LinearMachine(Estimator):
         """Store w (P, d) and b (P,): if s > 0, the last weight of each machine is v, and b = s v."""
         assert w is not None  # the kernel is linear
         if s:
-            self.coef_, intercept = w[:, :-1].copy(), s * w[:, -1]
+            self.coef_ = w[:, :-1].copy()
+            intercept = s * w[:, -1]
         else:
             self.coef_, intercept = w, b
         self.intercept_ = intercept if self.fit_intercept else 0.0  # as in scikit-learn
@@ -288,7 +289,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         parameters = {"C": self.C}
         machines = self._solve_all(augmented, codes, weight, machine, parameters, Linear(), intercept)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
-        self._solution, self.results_ = machines, machines.results
+        self._solution = machines
+        self.results_ = machines.results
         self._store_weights(machines.w, machines.b, s)
         self.n_iter_ = int(self._count_iterations(machines.iterations.max()))
         self._calibrate(machines, check_weights(sample_weight, len(codes)), deadline)

@@ -278,7 +278,8 @@ class NuSVC(KernelClassifier):
         is_one_vs_rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
         if is_one_vs_rest:
-            one, other = sums, sums.sum() - sums
+            one = sums
+            other = sums.sum() - sums
         else:
             one, other = sums[first], sums[second]
         smaller = np.minimum(one, other)

@@ -283,7 +283,8 @@ def _solve_repeatedly(
     except BACKEND_ERRORS as error:
         return ComparisonRow(name, form, _name_failure(error), note=_describe_error(error))
     if isinstance(result, QPResult):
-        solver_name, error_of_result = result.solver.name, None
+        solver_name = result.solver.name
+        error_of_result = None
     else:
         solver_name, error_of_result = result.backend, result.error
     notes = [f"took {solver_name}"] if name == "auto" else []

@@ -264,9 +264,13 @@ class QP(Exchange):
             )
         group = self.constraints[name]
         if group.matrix == "G":
-            letter, multipliers, side = "z", z, self.h
+            letter = "z"
+            multipliers = z
+            side = self.h
         else:
-            letter, multipliers, side = "y", y, self.b
+            letter = "y"
+            multipliers = y
+            side = self.b
         return _check_vector(multipliers, letter, 0 if side is None else len(side))[group.rows]
 
     def to_lifted(self) -> QP:

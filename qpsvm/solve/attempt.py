@@ -107,7 +107,8 @@ class BackendRun:
         self.form = form
         self.request = request
         self._pulse = pulse
-        self.max_iter, self.is_over = max_iter, False
+        self.max_iter = max_iter
+        self.is_over = False
         self._solve_time, self._iterations = 0.0, 0
         build_clock = Clock()
         svm = problem.svm if form == "dual" and not problem.constraints else None
@@ -188,7 +189,8 @@ class BackendRun:
 
         A compiled QP resumes from its last point by itself.
         """
-        self._start, certificate = None, certified.certificate
+        self._start = None
+        certificate = certified.certificate
         if not isinstance(solution, DualSolution):
             return
         self._start, self._start_multipliers = solution.alpha, solution.multipliers

@@ -172,7 +172,9 @@ def _count_interior_products(size: Size, n_weights: float) -> float:
 def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
-    n, d, svm = size.rows, size.features, problem._dual_structure
+    n = size.rows
+    d = size.features
+    svm = problem._dual_structure
     is_squared = svm.has_curvature and not svm.is_bounded
     few_rows = FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS
     has_few_rows = n <= few_rows and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE

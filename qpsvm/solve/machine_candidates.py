@@ -114,7 +114,9 @@ def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
 
     Raises UnsupportedError, UnknownOptionError.
     """
-    backend, form, request = candidate.backend, candidate.form, candidate.request
+    backend = candidate.backend
+    form = candidate.form
+    request = candidate.request
     if is_named and request.start is not None and not request.can_warm_start(backend, form):
         raise backend.build_warm_start_error(form)
     supports_time_limit = request.time_limit is None or backend.abilities.supports("time_limit")

@@ -218,7 +218,11 @@ def _measure_residuals(solution: QPSolution) -> tuple[float, float, float]:
     """Return the primal and dual residual and the complementarity of a solver's point; NaN without one."""
     if solution.x is None or solution.z_box is None:
         return math.nan, math.nan, math.nan
-    qp, x, y, z, box = solution.qp, solution.x, solution.y, solution.z, solution.z_box
+    qp = solution.qp
+    x = solution.x
+    y = solution.y
+    z = solution.z
+    box = solution.z_box
     return (
         compute_primal_residual(qp, x),
         compute_dual_residual(qp, x, y, z, box),

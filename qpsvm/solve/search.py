@@ -47,7 +47,8 @@ class _Search:
     """
 
     def __init__(self, request: SolveRequest) -> None:
-        self.request, self.is_over = request, False
+        self.request = request
+        self.is_over = False
         self._best: Any = None
         self._error: QPSVMError | None = None
         self._remaining: float | None = None  # seconds for all later backends together; None before the first

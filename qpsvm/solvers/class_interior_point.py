@@ -161,7 +161,8 @@ class _InteriorRun:
 
     def run(self, tol: float, budget: Budget) -> StopReason:
         """Take steps until the gap is small enough, and return why they ended."""
-        halved, since_halved = np.inf, 0  # the gap when it was last halved, and the steps since
+        halved = np.inf  # the gap when it was last halved,
+        since_halved = 0  # and the steps since
         step_seconds = 0.0  # of the last step, as an estimate of the next, which has to end within the time limit
         while True:
             gap = self._sum_products(self.point)
@@ -174,7 +175,8 @@ class _InteriorRun:
                 return "converged"
             since_halved += 1
             if gap <= 0.5 * halved:
-                halved, since_halved = gap, 0
+                halved = gap
+                since_halved = 0
             reason = budget.find_stop_reason(step_seconds)
             if reason is not None:
                 return reason
@@ -232,7 +234,8 @@ class _NewtonSystem(ABC):
     p: FloatArray
 
     def __init__(self, run: _InteriorRun, shortfalls: FloatArray) -> None:
-        self.run, self.point = run, run.point
+        self.run = run
+        self.point = run.point
         point, rivals = run.point, run.rivals
         self.residual = np.where(rivals, point.zeta - shortfalls - point.s, 0.0)  # of (CLASSIP.1)
         self.w_residual = run._combine(point.alpha) - run.regulariser * point.w
@@ -275,7 +278,8 @@ class _NewtonSystem(ABC):
 
     def _factorise(self) -> bool:
         """Factorise the matrix, with a ridge if it is needed. Return whether that succeeded."""
-        matrix, ridge = self._matrix, 0.0
+        matrix = self._matrix
+        ridge = 0.0
         diagonal = matrix.diagonal().copy()
         while ridge <= LAST_RIDGE:
             trial = matrix.copy()
@@ -323,7 +327,8 @@ class _SharedSlackSystem(_NewtonSystem):
         self.tau_phi = self.tau * self.phi
 
     def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
-        p, slices = self.p, self.run.slices
+        p = self.p
+        slices = self.run.slices
         if c == d:
             weights = self.tau * p[:, c] * (self.phi + self.sums - p[:, c])
             weights[slices[c]] = (self.tau_phi * self.sums)[slices[c]]
@@ -348,12 +353,14 @@ class _OwnSlackSystem(_NewtonSystem):
     """The system if every row has a slack of its own, (CLASSIP.5)."""
 
     def _set_weights(self) -> None:
-        point, rivals = self.point, self.run.rivals
+        point = self.point
+        rivals = self.run.rivals
         self.slack_residual = np.where(rivals, self.slack_residual, 0.0)
         self.p = np.where(rivals, 1.0 / (point.s / self.alpha + point.zeta / point.u), 0.0)
 
     def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
-        p, slices = self.p, self.run.slices
+        p = self.p
+        slices = self.run.slices
         if c == d:
             weights = p[:, c].copy()
             weights[slices[c]] = p[slices[c]].sum(axis=1)

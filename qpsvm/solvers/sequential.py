@@ -157,7 +157,10 @@ class _SequentialRun:
         self, gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None,
         b: FloatArray | None,
     ) -> None:  # fmt: skip
-        self.gram, self.dual, self.tol, self.budget = gram, dual, tol, budget
+        self.gram = gram
+        self.dual = dual
+        self.tol = tol
+        self.budget = budget
         n, k = dual.n, dual.k
         self.all_rows = np.arange(n)
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)

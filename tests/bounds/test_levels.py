@@ -15,7 +15,8 @@ def test_few_evaluations_find_the_root_of_many_rows(upper):
     column = np.where(g.random(n) < 0.5, 1.0, -1.0)
     upper = np.full(n, upper)
     found = PiecewiseSlope(g.standard_normal(n), column, upper, g.uniform(0.5, 2.0, n), 0.0, 0.0)
-    count, evaluate = 0, found.evaluate
+    count = 0
+    evaluate = found.evaluate
 
     def counted(theta, right=True):
         nonlocal count

@@ -64,7 +64,9 @@ def points(machine: str, kernel: str) -> dict[str, np.ndarray]:
 
 def numbers(problem: Any, alpha: np.ndarray, b: float, rho: float) -> dict[str, float]:
     """What the objectives and the Lagrangian are at α, w(α), b and ρ, with nothing of the library but the samples."""
-    X, y, n = problem.X, problem.y, problem.n
+    X = problem.X
+    y = problem.y
+    n = problem.n
     K = X @ X.T
     if isinstance(problem.kernel, qpsvm.RBF):
         K = np.exp(-problem.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))

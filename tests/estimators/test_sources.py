@@ -31,7 +31,9 @@ class Kept(RowSource):
     is_sparse = False
 
     def __init__(self, X, target=None, weight=None):
-        self.X, self.target, self.weight = X, target, weight
+        self.X = X
+        self.target = target
+        self.weight = weight
         self.n, self.d = X.shape
 
     feature_names = NAMES

@@ -57,7 +57,8 @@ class Server:
     """A running `python -m qpsvm play`, whose port is read from its output."""
 
     def __init__(self, *options: str) -> None:
-        self.port, self.options = 0, options
+        self.port = 0
+        self.options = options
         self.start()
 
     def start(self) -> None:

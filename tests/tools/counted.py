@@ -20,7 +20,8 @@ class Ticks:
     """Stands for `time.perf_counter` and `time.monotonic`: each look at it is one tick later than the one before."""
 
     def __init__(self, tick: float) -> None:
-        self.tick, self.now = tick, 0.0
+        self.tick = tick
+        self.now = 0.0
 
     def __call__(self) -> float:
         """The seconds, of which each look takes a tick."""

@@ -41,7 +41,10 @@ class TextbookMachine:
     @property
     def problem(self) -> qpsvm.Problem:
         """The same machine as a problem of the library."""
-        X, y, kind, C = self.X, self.y, self.kind, self.C
+        X = self.X
+        y = self.y
+        kind = self.kind
+        C = self.C
         weighted: dict[str, Any] = {} if kind == "hard" else {"sample_weight": self.weight}
         options = {**weighted, "intercept": self.intercept}
         builders: dict[str, Any] = {

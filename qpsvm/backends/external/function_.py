@@ -93,13 +93,16 @@ class FunctionCompiled(Compiled):
 
     def _read_solution(self, returned: Any) -> QPSolution:
         """Check what the function returned, and build the solution. Raises SolverError."""
-        name, qp = self.backend.name, self.qp
+        name = self.backend.name
+        qp = self.qp
         rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
         solver = Solver(name, self.backend.version() or "?", "returned a point")
         if isinstance(returned, tuple) and len(returned) == 3:
             x, y, z = returned
         else:
-            x, y, z = returned, None, None
+            x = returned
+            y = None
+            z = None
         if x is None:
             return build_failed_solution(qp, solver._replace(status="returned no point"))
         if isinstance(x, (tuple, Mapping, str)):

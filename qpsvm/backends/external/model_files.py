@@ -127,7 +127,8 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         _check_limits(name, np.asarray(limits))
     if lower.nnz:
         hessian = model.hessian_
-        hessian.dim_, hessian.format_ = qp.n, module.HessianFormat.kTriangular
+        hessian.dim_ = qp.n
+        hessian.format_ = module.HessianFormat.kTriangular
         hessian.start_ = lower.indptr
         hessian.index_ = lower.indices
         hessian.value_ = lower.data

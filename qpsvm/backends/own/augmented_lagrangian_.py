@@ -88,7 +88,8 @@ class AugmentedLagrangianCompiled(Compiled):
         """Return w, the best b for it, and the multipliers of the rows at a point x (n,) of the QP; None without x."""
         if x is None:
             return None
-        svm, rows = self.statement.svm, self.rows
+        svm = self.statement.svm
+        rows = self.rows
         alpha = rows.from_alpha(np.clip(self.statement.to_alpha(x), 0.0, svm.upper))
         beta = alpha * rows.sign
         w = rows.source.weights(beta)

@@ -72,14 +72,16 @@ def build_linear_rows(svm: SVMDual) -> LinearRows:
     assert isinstance(svm.gram, LowRank)
     intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
     fold = fold_losses(svm)
-    source, sign = svm.gram.source, svm.sign
+    source = svm.gram.source
+    sign = svm.sign
     if fold is not None:
         sign = repeat_value(1.0, svm.n)
     elif not svm.has_one_row_per_sample:
         assert isinstance(svm.hessian, LowRank)  # because the Gram matrix is
         source = svm.hessian.source
     if intercept is None and isinstance(source, RowsWithOnes):  # the intercept is the weight of a feature of ones
-        source, intercept = source.source, "penalised"
+        source = source.source
+        intercept = "penalised"
     losses = fold or RowLosses(
         compress_constant(svm.upper), compress_constant(svm.level), curvature=compress_constant(svm.curvature)
     )

@@ -81,7 +81,9 @@ def find_crossing(
         elif reached(ridge * low + with_low, level):
             return low
         elif reached(ridge * high + to_high, level):
-            is_inside, end, before = inside, high, with_low
+            is_inside = inside
+            end = high
+            before = with_low
         elif reached(ridge * high + with_high, level):
             return high
         else:

@@ -176,7 +176,8 @@ def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
             texts.append(_REDIRECTION.leave())
         for stream in streams:
             if stream.detour is not None and not _REDIRECTION.n_captures:
-                detour, stream.detour = stream.detour, None
+                detour = stream.detour
+                stream.detour = None
                 with suppress(OSError, ValueError):
                     detour.close()
             for name in STREAMS:

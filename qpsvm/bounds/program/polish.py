@@ -19,7 +19,8 @@ MAX_UNKNOWNS = 2000
 
 def polish(program: QPBounds, start: DualArguments) -> DualArguments | None:
     """Solve for the rows and bounds that are active at the start; None if the system is too large, or fails."""
-    qp, (x, y, z) = program.qp, start
+    qp = program.qp
+    x, y, z = start
     n = qp.n
     if n + len(program.b) + len(program.h) > MAX_UNKNOWNS:
         return None

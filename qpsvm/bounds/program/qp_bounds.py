@@ -580,7 +580,10 @@ class QPBounds:
 
     def _bound_above_at(self, x: FloatArray, face: Face | None, g_change: float) -> UpperBound | str:
         """Return the upper bound at a point within lb and ub, or the reason why there is none."""
-        equal, sides, G, h = self.A, self.b, self.G, self.h
+        equal = self.A
+        sides = self.b
+        G = self.G
+        h = self.h
         if face is not None:
             equal, sides = face.equalities, face.rhs
             G = sp.csr_array(self.G)[face.slack_rows]

@@ -226,7 +226,8 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
     """
     m, k = vectors.shape
     T = np.full((m + 1, k + 1), 1, dtype=object)
-    T[1:, :k], T[1:, k] = vectors, 0  # the tableau
+    T[1:, :k] = vectors  # the tableau
+    T[1:, k] = 0
     if m > k:
         T = np.random.default_rng(0).integers(1, 1000, (k + 1, m + 1)).astype(object) @ T
     basis: dict[int, int] = {}

@@ -108,7 +108,8 @@ class FeasibleAlpha(ExactAlpha):
         carriers = list(self.carriers)
         alpha_radius[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
-            A, sizes = program.mix.T, abs(program.mix).T
+            A = program.mix.T
+            sizes = abs(program.mix).T
             beta = A @ signed
             sums = sizes @ self.alpha
             carried_radius = sizes @ alpha_radius

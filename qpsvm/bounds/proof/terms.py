@@ -412,7 +412,8 @@ def compute_group_terms(
 
 def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     """Return a lower and an upper bound of ℓᵀα."""
-    level, ends = program.level, program.level.bounds
+    level = program.level
+    ends = program.level.bounds
     if level.is_exact:
         return enclose_fraction(
             compute_residual(ExactGroup("", level.high), point) + compute_residual(ExactGroup("", level.low), point)
@@ -425,7 +426,8 @@ def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
 
 def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> tuple[float, float]:
     """Bound ½Σδα² from below and from above."""
-    delta, a = program.curvature.bounds, point.ends
+    delta = program.curvature.bounds
+    a = point.ends
     if not delta[1].any():
         return 0.0, 0.0
     return (

@@ -96,7 +96,8 @@ class CentredRows(TransformedRows):
 
     def __init__(self, source: RowSource, origin: FloatArray) -> None:
         super().__init__(source, ShiftTransform(origin))
-        self.origin, self.is_sparse = origin, False  # x_i − μ has no zeros
+        self.origin = origin
+        self.is_sparse = False  # x_i − μ has no zeros
 
 
 class RowsWithOnes(TransformedRows):

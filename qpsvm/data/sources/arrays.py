@@ -125,7 +125,8 @@ class MemoryMap(StoredRows):
 
     def blocks(self) -> Iterator[Block]:
         """Yield views of some rows of a part; before each, the file is checked for a change."""
-        start, watch = 0, self.origin.watch
+        start = 0
+        watch = self.origin.watch
         watch.check()
         for part, name in zip(self.parts, self._files, strict=True):
             for i in range(0, len(part), self.block_rows):

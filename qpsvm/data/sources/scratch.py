@@ -157,7 +157,8 @@ class StoredDecoder(Decoder):
 
     def batches(self) -> Iterator[Batch]:
         """Yield the blocks, split at the ends of files."""
-        rows, first = self.rows, 0
+        rows = self.rows
+        first = 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):
                 block = slice(start, min(start + rows.block_rows, end))
@@ -175,7 +176,8 @@ class DecodedRows(StoredRows):
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
         super().__init__((tally.n, tally.d), tally.build_origin())
-        self._decoder, self.is_sparse = decoder, decoder.is_sparse
+        self._decoder = decoder
+        self.is_sparse = decoder.is_sparse
         self._entries, self._longest_row = tally.entries, tally.longest_row
 
     def blocks(self) -> Iterator[Block]:

@@ -88,7 +88,9 @@ def _split_batch(received: Any) -> tuple[Matrix, Any, Any]:
     if isinstance(received, tuple):
         X, y, weight = (*received, None, None)[:3]
     else:
-        X, y, weight = received, None, None
+        X = received
+        y = None
+        weight = None
     X = as_row_source(X).matrix() if sp.issparse(X) else as_raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")

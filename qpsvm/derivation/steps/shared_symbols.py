@@ -122,7 +122,9 @@ def sum_weights_where(
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
     if side:
-        latex, text, mask = rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * "
+        latex = rf"y_i={side:+d},\,"
+        text = f"y_i = {side:+d}, "
+        mask = f"(y == {side}) * "
     else:
         latex, text, mask = "", "", ""
     sign = "-" if relation in "<≥" else "+"

@@ -136,7 +136,8 @@ def build_line(line: EquationLine) -> str:
 def build_sample_function(code: str) -> str:
     """Build the function that returns the summands of "sum(…)" or "factor * sum(…)"; "null" for other code."""
     tree = ast.parse(code, mode="eval").body
-    factor, sum_tree = "", tree
+    factor = ""
+    sum_tree = tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
         factor = f"{ast.unparse(tree.left)} * "
         sum_tree = tree.right

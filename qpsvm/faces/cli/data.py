@@ -237,7 +237,8 @@ def print_columns(table: EncodedTable, out: TextIO | None = None) -> None:
 
 def _describe_target(dataset: Dataset) -> str:
     """Describe the target, for the first line that is printed."""
-    y, groups = dataset.y, dataset.table.groups
+    y = dataset.y
+    groups = dataset.table.groups
     if dataset.target_kind == "none" or y is None:
         return "no target needed" if y is None else "the target is not used"
     if dataset.target_kind != "labels":

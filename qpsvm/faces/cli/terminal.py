@@ -120,7 +120,8 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
     """Spell out or escape characters that cannot be encoded, as an error handler of codecs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    text, spelled = error.object, ""
+    text = error.object
+    spelled = ""
     for k in range(error.start, error.end):
         word = SPELLINGS.get(text[k])
         if word is None:

@@ -238,7 +238,8 @@ def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
 
 def compute_norm(problem: Problem, result: SVMResult) -> float:
     """Return ‖w‖ of w = Σ β_i φ(x_i), or 0 if it is no larger than the rounding error of this sum."""
-    K, coefficients = problem.space.centred_gram, result.coef
+    K = problem.space.centred_gram
+    coefficients = result.coef
     rounding = 2.0 * len(coefficients) * UNIT
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
         terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))

@@ -60,7 +60,9 @@ class MoveFinder:
 
     def __init__(self, problem: Problem, result: SVMResult) -> None:
         qp = problem.qp("dual")
-        self.P, self.alpha, (self.lower, self.upper) = qp.P, result.alpha, qp.bounds
+        self.P = qp.P
+        self.alpha = result.alpha
+        self.lower, self.upper = qp.bounds
         self.gradient = -(qp.P @ result.alpha + qp.q)
         self.has_equalities = qp.A is not None and qp.A.shape[0] > 0
         self.coefficients, self.group = _group_columns(np.zeros((0, qp.n)) if qp.A is None else as_dense(qp.A))

@@ -113,7 +113,8 @@ def build_refusal(name: str, problem: Problem, why: str = "") -> UnsupportedErro
 
     why: The reason; "" for the default, that the picture draws something else than the machine has.
     """
-    machine, target = type(problem).__name__, GROUPS[find_group(problem)].target
+    machine = type(problem).__name__
+    target = GROUPS[find_group(problem)].target
     reason = why or f"{name} draws {PICTURES[name].draws}, and {machine} has {target}"
     return UnsupportedError(f"{reason}; {suggest_alternative(name, problem)}")
 
@@ -142,7 +143,8 @@ def has_margin(problem: Problem) -> bool:
 
 def build_margin_refusal(problem: Problem, call: str) -> UnsupportedError:
     """Build the error for the margin of a machine without one; the message suggests another `call`."""
-    machine, target = type(problem).__name__, GROUPS[find_group(problem)].target
+    machine = type(problem).__name__
+    target = GROUPS[find_group(problem)].target
     return UnsupportedError(
         f"a margin 2ρ/‖w‖ lies between two classes, and {machine} has {target}; plotting.{call} draws it"
     )

@@ -80,7 +80,8 @@ class Certifier:
     @cached
     def gap_refiner(self) -> GapRefiner:
         """Refiner of gaps: bounds them with all rounding, and improves points whose bound is loose."""
-        constraints, space = self.svm.linear_constraints, self.space
+        constraints = self.svm.linear_constraints
+        space = self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
         return GapRefiner(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
 

@@ -137,7 +137,8 @@ class DualStatement(MachineStatement):
 
         An implied equality is a linear constraint that every feasible point satisfies with equality.
         """
-        constraints, rows = self.svm.linear_constraints, self._constraint_rows
+        constraints = self.svm.linear_constraints
+        rows = self._constraint_rows
         if constraints is None or rows is None or constraints.equality_mask is None:
             return ""
         rows_of_dual = np.flatnonzero(constraints.equality_mask)

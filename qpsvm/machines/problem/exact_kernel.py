@@ -58,11 +58,13 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
     is_same_point = (
         refined.b == measured.b and refined.rho == measured.rho and np.array_equal(refined.coef, measured.coef)
     )
-    values, measured_gap = measured, measured.gap
+    values = measured
+    measured_gap = measured.gap
     if is_same_point and refined.gap < best.gap:
         best = refined
         if not exact.svm.is_homogeneous:  # values and gap with more digits
-            values, measured_gap = refined, refined.measured_gap
+            values = refined
+            measured_gap = refined.measured_gap
     rounding = _bound_norm_rounding(exact.space, best)
     dual_bound = values.dual
     if np.isfinite(best.gap):

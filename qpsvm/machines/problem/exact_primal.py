@@ -39,7 +39,8 @@ def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
     """Collect w or the coefficients, and every finite multiplier, from the floats of a result. Raises DataError."""
-    f_scale, w = problem._f_scale, result.model.w
+    f_scale = problem._f_scale
+    w = result.model.w
     if result.b and not any(group.multiplier == "b" for group in problem._dual_structure.groups):
         raise DataError(
             f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"

@@ -210,7 +210,9 @@ class ConstraintRows:
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / sample_length)), 0.0)
         scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        mix, Z, b_weights = self.mix, self.Z, self.b_weights
+        mix = self.mix
+        Z = self.Z
+        b_weights = self.b_weights
         if mix is None:
             if sp.issparse(Z):
                 Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z)

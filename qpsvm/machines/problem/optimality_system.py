@@ -196,7 +196,8 @@ class OptimalitySystem:
         if name not in self._changes:
             value = float(get_hyperparameters(self.problem)[name])
             other_value = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
-            svm, other_svm = self.svm, replace_parameters(self.problem, {name: other_value}).svm
+            svm = self.svm
+            other_svm = replace_parameters(self.problem, {name: other_value}).svm
             # 1/(2λ) − 1/λ = −1/(2λ) and d(1/λ) = −dλ/λ²: a difference from λ to 2λ is divided by λ/2
             step = 0.5 * value if name == "lam" else other_value - value
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -222,7 +223,8 @@ class OptimalitySystem:
         samples = self.problem.samples
         twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
         hyperparameters = {name: getattr(self.problem, name) for name in self.problem._hyperparameters}
-        svm, doubled_svm = self.svm, with_samples(self.problem, twice, hyperparameters).svm
+        svm = self.svm
+        doubled_svm = with_samples(self.problem, twice, hyperparameters).svm
         powers = []
         for a, b in ((svm.upper, doubled_svm.upper), (svm.curvature, doubled_svm.curvature)):
             usable = np.isfinite(a) & (np.asarray(a) > 0.0)
@@ -312,7 +314,8 @@ def _has_no_tube(result: SVMResult) -> bool:
 def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
-    svm, reason = problem._dual_structure, ""
+    svm = problem._dual_structure
+    reason = ""
     if svm.classes is not None or svm.block > 1 or svm.mix is not None:
         reason = "has rows of several classes or samples"
     elif problem.constraints:

@@ -62,7 +62,8 @@ class NoveltyProblem(Problem):
     ) -> None:
         del certificate
         f = model.decision_function(self.X[rows], diagonal=self._take_kernel_diagonal(rows))
-        yf[rows], margin[rows] = f, 0.0
+        yf[rows] = f
+        margin[rows] = 0.0
 
 
 class RegressionProblem(Problem):

@@ -136,7 +136,9 @@ def _compute_margins(problem: DualStatement, certificate: Certificate, model: Mo
 
 def _build_model(problem: DualStatement, certificate: Certificate, extras: Mapping[str, float]) -> Model:
     """Build the model that predicts: with w if the feature space is explicit, else with the support vectors."""
-    samples, space, f_scale = problem.samples, problem.space, problem._f_scale
+    samples = problem.samples
+    space = problem.space
+    f_scale = problem._f_scale
     d = samples.X.shape[1]
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem._predicted_labels, "b": f_scale * certificate.b, "n_features": d,

@@ -317,7 +317,8 @@ class Sensitivity(OptimalitySystem):
         """
         if not len(degenerate):
             return None
-        k, change = degenerate, direction.change
+        k = degenerate
+        change = direction.change
         dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
         at = self.position[self.sample_index[k]]
         dt = (
@@ -402,7 +403,8 @@ class Sensitivity(OptimalitySystem):
         self, c: DataChange, to_points: FloatArray, to_new: FloatArray | None, gamma: float
     ) -> dict[str, Any]:
         """Convert cotangents of the dual's data to those of the arguments of the machine, by name."""
-        problem, n = self.problem, self.problem.n
+        problem = self.problem
+        n = self.problem.n
         found: dict[str, Any] = {
             name: gamma if name == "gamma" else _inner_product(c, self._differentiate_by_parameter(name))
             for name in self.parameters

@@ -121,7 +121,8 @@ def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 def _align_features(samples: TrainingSamples, result: SVMResult) -> Matrix:
     """Return X with its columns in the order of the other result, if both have names."""
-    names, model_names = samples.feature_names, result.model.feature_names
+    names = samples.feature_names
+    model_names = result.model.feature_names
     if names is None or model_names is None:
         order = None
     else:

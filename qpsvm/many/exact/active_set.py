@@ -214,7 +214,8 @@ class ActiveSet:
 
     def _find_multipliers(self, free: IntArray, is_determined: bool) -> FloatArray:
         """Return μ from the free rows or, if they do not determine it, the one that violates (ACTIVE.1) least."""
-        rows, p = self.rows, self.rows.p
+        rows = self.rows
+        p = self.rows.p
         if not p:
             return np.zeros(0)
         h = -(self.compute_g() - rows.E @ self.mu)  # g = Eμ − h
@@ -226,7 +227,8 @@ class ActiveSet:
 
     def _find_least_violation(self, h: FloatArray) -> FloatArray:
         """Return μ with the smallest sum of violations of (ACTIVE.1), where g = Eμ − h, by a linear program."""
-        rows, p = self.rows, self.rows.p
+        rows = self.rows
+        p = self.rows.p
         m = rows.m
         kind = self.kind
         is_unpinned = ~self.pinned
@@ -333,7 +335,10 @@ class ActiveSet:
 
         Distances that are too short are extended by shifting t, (ACTIVE.5).
         """
-        rows, data, slope, kind = self.rows, self.current, self.slope, self.kind
+        rows = self.rows
+        data = self.current
+        slope = self.slope
+        kind = self.kind
         dg = rows.at_rows(df) - slope.t
         if rows.p:
             dg = dg + rows.E @ dmu
@@ -459,7 +464,8 @@ class ActiveSet:
 
     def _leave(self, j: int, kind: int) -> None:
         """Put the row at position j of F at the bound of `kind`; if M becomes singular, free another, (ACTIVE.4)."""
-        factor, p = self.factor, self.rows.p
+        factor = self.factor
+        p = self.rows.p
         k = int(factor.free[j])
         if factor.can_leave(j):
             factor.delete(j)

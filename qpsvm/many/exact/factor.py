@@ -67,12 +67,16 @@ class InverseFactor:
         """Grow the arrays to hold this many free rows."""
         p = self.rows.p
         if len(self.inverse_buffer) < p + count:
-            inverse, free, K_free = self.inverse, self.free, self.K_free
+            inverse = self.inverse
+            free = self.free
+            K_free = self.K_free
             size = 2 * (p + count) + EXTRA_ROWS
             self.inverse_buffer = np.zeros((size, size))
             self.free_buffer = np.zeros(size, dtype=np.int64)
             self.kernel_buffer = np.zeros((size, len(self.rows.K)))
-            self.inverse[:], self.free[:], self.K_free[:] = inverse, free, K_free
+            self.inverse[:] = inverse
+            self.free[:] = free
+            self.K_free[:] = K_free
 
     @property
     def n_spare_rows(self) -> int:

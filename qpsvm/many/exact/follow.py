@@ -327,7 +327,9 @@ def _find_ends_compiled(
     k = len(stretch)
     m = path.rows.m
     p = path.rows.p
-    start, slope, to_sums = path.start, path.slope, certifier.totals_to_sums
+    start = path.start
+    slope = path.slope
+    to_sums = certifier.totals_to_sums
     sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_hard_group] for data in (start, slope)]
     outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu = np.empty((2 * k, p))

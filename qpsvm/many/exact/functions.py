@@ -93,7 +93,9 @@ class LeaveOneOutFunctions:
             raise UnsupportedError(
                 "decision functions of leave-one-out SVDDs are not available at new points: use OneClass"
             )
-        kernel, names, d = self.kernel, self.names, self.width
+        kernel = self.kernel
+        names = self.names
+        d = self.width
         w_or_coef, b = np.array(self.w_or_coef), np.array(self.b)
         if isinstance(kernel, FeatureMap) and self.has_weights:
             X = kernel.features(X)

@@ -202,7 +202,8 @@ class _Evaluations:
 
 def _evaluate_sets(solver: LeaveOutSolver, sets: list[IntArray], bar: Any) -> _Evaluations:
     """Evaluate the machines without each of these sets of samples, batch by batch. Raises KeyboardInterrupt."""
-    clock, active_rows = solver.clock, solver.problem.active_rows
+    clock = solver.clock
+    active_rows = solver.problem.active_rows
     found = _Evaluations(np.full(len(active_rows), np.nan), np.full(len(active_rows), np.nan), [], "")
     for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
         for rows, values in zip(batch, solver.evaluate_batch(batch), strict=True):

@@ -77,7 +77,8 @@ class SignedRows:
     def __init__(self, problem: Problem, duals: list[SVMDual]) -> None:
         svm = duals[0]
         space = problem.space
-        self.svm, self.n_samples = svm, svm.n
+        self.svm = svm
+        self.n_samples = svm.n
         ids = find_equal_samples(problem)
         self.distinct, self.distinct_index = np.unique(ids, return_inverse=True)
         K = compute_kernel_matrix(problem)
@@ -186,7 +187,8 @@ def find_equal_samples(problem: Problem) -> IntArray:
 def check_supported(problem: Problem) -> None:
     """Check that the dual is (SIGNED.1) over known kernel values. Raises UnsupportedError."""
     name = type(problem).__name__
-    svm, reason = problem._dual_structure, ""
+    svm = problem._dual_structure
+    reason = ""
     if svm.classes is not None:
         reason = "several classes are in one program"
     elif svm.linear_constraints is not None:

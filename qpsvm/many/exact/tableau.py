@@ -58,7 +58,8 @@ class Tableau:
         p = base.rows.p
         m = base.rows.m
         check_memory(m, m, "the tableau of an optimum, which", "")
-        self.rows, self.data = rows, base.current
+        self.rows = rows
+        self.data = base.current
         self.v = base.v
         self.mu = base.mu
         self.kind = base.kind
@@ -212,9 +213,11 @@ class _Change:
         """Put row k at a bound, and return the rate of that bound."""
         self.kind[k] = side
         if side > 0:
-            self.min_state[k], self.max_state[k] = -np.inf, 0.0
+            self.min_state[k] = -np.inf
+            self.max_state[k] = 0.0
         else:
-            self.min_state[k], self.max_state[k] = 0.0, np.inf
+            self.min_state[k] = 0.0
+            self.max_state[k] = np.inf
         if self.is_still:
             return 0.0
         self.min_rate[k] = self.max_rate[k] = 0.0
@@ -270,7 +273,9 @@ class _SwitchedRows:
 
         Returns False if M becomes singular, or P too large.
         """
-        n, P, Q = self.count, self.rows, self.inverse
+        n = self.count
+        P = self.rows
+        Q = self.inverse
         positions = np.flatnonzero(k == P)
         if len(positions):
             return self._restore_row(int(positions[0]), is_free, rate)

@@ -420,7 +420,8 @@ def _iter_paths(
                 path = _compute_path(fold_problem.problem, name, interval, options)
             if path is None or not len(path):
                 if path is None:
-                    status, message = Status.INTERRUPTED, Status.INTERRUPTED.sentence
+                    status = Status.INTERRUPTED
+                    message = Status.INTERRUPTED.sentence
                 else:
                     status, message = path.status, path.message
                 empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))

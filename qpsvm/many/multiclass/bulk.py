@@ -260,7 +260,9 @@ def _set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -
     bound, from rows whose β may decrease: at the optimum no other b is better. In a ν-SVM each class has such a level
     of u: ρ − b and −ρ − b.
     """
-    alpha, u, sign = points.alpha, points.u, stack.sign
+    alpha = points.alpha
+    u = points.u
+    sign = stack.sign
     if Z is not None and points.W is not None:
         machine_of_row = np.repeat(np.arange(stack.n_machines), stack.row_counts)
         beta = sp.csr_array((alpha * sign, stack.positions, stack.row_offsets), shape=(len(points.W), len(Z)))

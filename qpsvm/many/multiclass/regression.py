@@ -47,7 +47,8 @@ def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> boo
     """
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
-    X, weight = problem.space.samples.memory_matrix, problem.samples.weight
+    X = problem.space.samples.memory_matrix
+    weight = problem.samples.weight
     is_unlimited = has_default_options(options) and options.get("time_limit") is None
     has_unit_weights = bool((weight == 1.0).all()) and len(weight) > 0
     is_fast = (problem.loss == "squared" and is_newton_suitable(X)) or is_descent_suitable(*X.shape)
@@ -137,9 +138,11 @@ class RegressionSolver:
         target = problem._active_target
         n = len(problem._active_target)
         if self.is_squared:
-            upper, curvature = np.full(n, np.inf), 0.5 / problem.C
+            upper = np.full(n, np.inf)
+            curvature = 0.5 / problem.C
         else:
-            upper, curvature = problem.C, np.zeros(n)
+            upper = problem.C
+            curvature = np.zeros(n)
         self.stack = Stack(
             slice_starts=np.zeros((1, 2), dtype=np.intp), slice_lengths=np.full((1, 2), n),
             row_offsets=np.array([0, 2 * n]), sign=np.repeat([1.0, -1.0], n), upper=np.tile(upper, 2),
@@ -191,7 +194,8 @@ class RegressionSolver:
 
     def _find_intercept(self, beta: FloatArray, u: FloatArray, solver_b: float) -> float:
         """Return the best intercept for β (n,) and u (2n,); the solver's if it is free and the loss squared."""
-        stack, intercept = self.stack, self.problem.intercept
+        stack = self.stack
+        intercept = self.problem.intercept
         if intercept == "penalised":
             return float(np.add.reduce(beta))
         if intercept is None:

@@ -118,7 +118,9 @@ class VariableChunk:
 
     def update_weights(self) -> float:
         """Compute θ, and ρ without centring (IPM.7), and return Σcf."""
-        ratio, theta, rho = self._ratio, self._theta, self._rho
+        ratio = self._ratio
+        theta = self._theta
+        rho = self._rho
         np.divide(1.0, self.room, out=self._inverse)
         np.multiply(self.force, self._inverse, out=ratio)
         np.add(ratio[0], ratio[1], out=theta)
@@ -132,7 +134,9 @@ class VariableChunk:
 
     def predict(self, dx: FloatArray) -> tuple[float, float]:
         """Compute e of (IPM.6) from the predicted dx (n,); return 1/τ for the longest step τ, at least 1, and Σ c e."""
-        r, flat, second = self._ratio, self._flat_ratio, self._second
+        r = self._ratio
+        flat = self._flat_ratio
+        second = self._second
         np.multiply(dx[self.part], self._inverse, out=r)
         # A room shrinks by −r, a force by 1 + r.
         longest = max(1.0, -float(np.minimum.reduce(flat)), 1.0 + float(np.maximum.reduce(flat)))
@@ -151,7 +155,9 @@ class VariableChunk:
 
     def correct(self, dx: FloatArray) -> float:
         """Compute df of (IPM.6) for dx (n,); return the lowest relative change of a room or a force."""
-        r, flat, dforce = self._ratio, self._flat_ratio, self._dforce
+        r = self._ratio
+        flat = self._flat_ratio
+        dforce = self._dforce
         np.multiply(dx[self.part], self._inverse, out=r)
         lowest = float(np.minimum.reduce(flat))
         r += 1.0

@@ -58,7 +58,8 @@ class Iterate:
     """The point, x (n',) and u (k + p,) with m = Bu, room and force in chunks, and the step from it."""
 
     def __init__(self, problem: ReducedQP) -> None:
-        self._problem, self._newton = problem, problem.newton
+        self._problem = problem
+        self._newton = problem.newton
         x, room, force = problem.compute_start()
         n = len(x)
         self._u = np.zeros(problem.n_lifted + len(problem.b))

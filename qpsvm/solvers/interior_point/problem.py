@@ -123,7 +123,9 @@ class ReducedQP:
         Between two bounds f₀ + f₁ = q, (IPM.10), with q the gradient of the diagonal part at the midpoint. With a lower
         bound only f = (q + √(q² + 4κ²))/2, κ the scale of forces: this is positive, and near q if q is large.
         """
-        scales, lb, ub = self.scales, self.lb, self.ub
+        scales = self.scales
+        lb = self.lb
+        ub = self.ub
         mu = SETTINGS.start_product * scales.force * scales.room
         width = ub - lb
         has_both_bounds = width < HUGE
@@ -273,7 +275,9 @@ def _reduce_with_factor(
 ) -> ReducedQP:
     """Reduce for P = ZZᵀ + diag(d), Z (n', k) and d (n',), with Zᵀx = offset (k,) from the fixed variables."""
     Z = choose_storage(Z)
-    A, b, x = parts.A, parts.b, parts.nearest_point
+    A = parts.A
+    b = parts.b
+    x = parts.nearest_point
     center = np.zeros((len(b), Z.shape[1]))
     if len(b) and not sp.issparse(Z):
         center = parts.inverse_row_gram @ (A @ Z)

@@ -95,7 +95,8 @@ class SoftRows:
         if curved.all():
             A, b = None, None
         else:
-            A, b = as_dense(self.F[:, ~curved]).T, -self.c[~curved]
+            A = as_dense(self.F[:, ~curved]).T
+            b = -self.c[~curved]
         P = LowRank(_scale_columns(self.F, curved, root), self.curvature if self.curvature.any() else None)
         solution = solve_mehrotra(
             P, q, A, b, np.zeros(len(q)), self.penalty,

@@ -132,7 +132,9 @@ class DenseNewton:
     """
 
     def __init__(self, P: FloatArray, A: FloatArray, b: FloatArray) -> None:
-        self._P, self._A, self._b = P, A, b
+        self._P = P
+        self._A = A
+        self._b = b
         weight = float(np.vdot(A, A))
         self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
         self._augmented = P + self._gamma * (A.T @ A) if len(A) else P

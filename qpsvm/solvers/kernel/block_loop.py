@@ -76,7 +76,8 @@ class BlockLoop:
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:
         """Run from a feasible β with its u, (n,), until violations are at most tol, time is over, or blocks fail."""
-        first_iteration, converged = self.effort.iterations, False
+        first_iteration = self.effort.iterations
+        converged = False
         self.beta, self.u = beta.copy(), u.copy()
         while self.can_continue and not self.effort.is_over():
             rows, violation = self._select_block()

@@ -280,7 +280,8 @@ class KernelDual(Loss):
     def build_uniform_start(self) -> FloatArray:
         """Build the point that meets the sums with the same share of every upper end, and of every lower end: (n,)."""
         if self.mass is None:
-            plus, minus = self.total - self.fixed_sum, 0.0
+            plus = self.total - self.fixed_sum
+            minus = 0.0
         else:
             plus, minus = self.target_sums
         shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
@@ -289,7 +290,8 @@ class KernelDual(Loss):
     def fill_by_score(self, score: FloatArray) -> FloatArray:
         """Set the highest scores to the upper end and the lowest to the lower end, until the sums are met: (n,)."""
         if self.mass is None:
-            plus, minus = self.total - self.fixed_sum, 0.0
+            plus = self.total - self.fixed_sum
+            minus = 0.0
         else:
             plus, minus = self.target_sums
         order = np.argsort(-score, kind="stable")
@@ -326,7 +328,8 @@ class KernelDual(Loss):
             if self.mass is not None:  # (KDUAL.8)
                 difference += multipliers.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
         else:
-            difference, excess = 0.0, gradient
+            difference = 0.0
+            excess = gradient
         difference += float((np.where(excess > 0.0, self.high, self.low) - beta) @ excess)  # (KDUAL.3)
         if self.scale is None:
             scale = max(abs(value), abs(value + difference))
@@ -448,7 +451,8 @@ def _find_weighted_quantile(
         k = level / common
         k_rounded = round(k)
         if abs(k - k_rounded) <= INTEGER_TOL:
-            first, last = k_rounded - 1, k_rounded
+            first = k_rounded - 1
+            last = k_rounded
         else:
             first, last = (int(np.floor(k)),) * 2
         if last <= 0 or first >= m - 1:

@@ -122,7 +122,8 @@ class EngineSearch:
 
     def measure_point(self, beta: FloatArray) -> KernelPoint:
         """Return the point of a feasible β (n,), with the rough u of the start or a new one."""
-        u, self._start_u = self._start_u, None
+        u = self._start_u
+        self._start_u = None
         if u is None:
             support = np.flatnonzero(beta)
             u = self.blocks.compute_product(support, beta[support], np.arange(self.problem.n), rough=True)
@@ -148,7 +149,8 @@ class EngineSearch:
 
     def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""
-        may_vanish, self._may_vanish = self._may_vanish, False
+        may_vanish = self._may_vanish
+        self._may_vanish = False
         if may_vanish:
             found = solve_with_low_rank(self.blocks, self.problem, self.effort)
         else:

@@ -116,11 +116,13 @@ class FullLoop:
 
     def run(self) -> None:
         """Run until the target, a limit or rounding stops the loop."""
-        search, effort = self._search, self._search.effort
+        search = self._search
+        effort = self._search.effort
         if not (self._can_use_blocks or self._has_all_rows):
             search.solve_with_gram()
             return
-        start_time, gap = effort.clock.seconds, np.inf
+        start_time = effort.clock.seconds
+        gap = np.inf
         while not effort.is_over():
             if self._has_left_blocks and not self._has_all_rows:
                 search.update_best("libsvm", self.point)
@@ -199,7 +201,8 @@ class FullLoop:
     def _estimate_newton_seconds(self) -> float:
         """Estimate the seconds of Newton steps by (FULL.1)."""
         assert self.point is not None
-        problem, (min_steps, max_steps) = self._search.problem, SETTINGS.newton_steps
+        problem = self._search.problem
+        min_steps, max_steps = SETTINGS.newton_steps
         F = len(find_moving_rows(problem, self.point, self._search.target))
         n = problem.n
         share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
@@ -212,7 +215,9 @@ class FullLoop:
         assert self.point is not None
         search = self._search
         point = self._refine_point(self.point)
-        effort, problem, target = search.effort, search.problem, search.target
+        effort = search.effort
+        problem = search.problem
+        target = search.target
         K = StreamedGram(search.blocks)
         for _ in range(SETTINGS.max_refreshes):
             polished = polish_by_newton(

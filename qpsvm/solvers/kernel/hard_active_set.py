@@ -83,7 +83,9 @@ class _ActiveSet:
     """F, β_F and b of (KACTIVE.1), and the rows of K for F."""
 
     def __init__(self, column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray) -> None:
-        self.column, self.diagonal, self.y = column, diagonal, y
+        self.column = column
+        self.diagonal = diagonal
+        self.y = y
         self.F: list[int] = []
         self.K_F = np.empty((MAX_STEPS + 1, len(y)))  # the first |F| rows are used
         self.beta = np.zeros(0)

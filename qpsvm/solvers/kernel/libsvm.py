@@ -146,7 +146,10 @@ class _LibsvmRun:
         self, data: FloatArray, gamma: float | None, tol: float, max_iter: int | None, clock: Clock,
         settings: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self.data, self.gamma, self.tol, self.clock = data, gamma, tol, clock
+        self.data = data
+        self.gamma = gamma
+        self.tol = tol
+        self.clock = clock
         self.max_iter = max_iter or MAX_ITERATIONS
         self.settings = settings
 
@@ -180,7 +183,8 @@ class _LibsvmRun:
     def _complete_settings(self, settings: dict[str, Any], n: int, unit: float) -> dict[str, Any]:
         """Add the kernel, the tolerance in units of β, and the cache to the settings of a machine."""
         if self.gamma is not None:
-            kernel, cache_size = "rbf", CACHE_MEGABYTES
+            kernel = "rbf"
+            cache_size = CACHE_MEGABYTES
         else:
             kernel = "precomputed"
             cache_size = min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)

@@ -56,7 +56,9 @@ class LowRankPoint:
 
 def solve_with_low_rank(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> LowRankPoint | None:
     """Solve (KLOW.2) for a homogeneous problem; None if the rank is too high, time runs out, or the steps fail."""
-    n, low, high = problem.n, problem.low, problem.high
+    n = problem.n
+    low = problem.low
+    high = problem.high
     max_rank = int(min(MAX_RANK_SHARE * n, math.sqrt(MAX_PRODUCTS / n)))
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, ROUNDED_ERROR, max_rank, effort.is_late)
     if factor is None or not factor.is_reached:

@@ -337,7 +337,8 @@ def _build_bordered_system(
     A = np.zeros((k, k))
     right = np.empty(k)
     A[:m, :m] = strip[:, rows]
-    A[m:, :m], A[:m, m:] = columns.T, columns
+    A[m:, :m] = columns.T
+    A[:m, m:] = columns
     right[:m] = problem.level[rows]
     if side is not None and problem.mass is None:
         right[:m] -= side[rows] * take_rows(problem.tube, rows)

@@ -50,7 +50,9 @@ class WorkingSet:
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
-        self.blocks, self.problem, self.effort = blocks, problem, effort
+        self.blocks = blocks
+        self.problem = problem
+        self.effort = effort
         self.rows = initial.rows
         self.beta = initial.beta.copy()
         self.u = initial.u.copy()
@@ -142,7 +144,8 @@ class WorkingSet:
             if added is None:
                 return False
             self.u[self.outside] += added
-        self.beta[self.rows], self._is_warm = beta, True
+        self.beta[self.rows] = beta
+        self._is_warm = True
         self.u[self.rows] = self._multiply(beta) if u is None else u
         return True
 

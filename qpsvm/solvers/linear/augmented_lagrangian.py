@@ -58,7 +58,9 @@ class AugmentedLagrangian:
     """
 
     def __init__(self, problem: RowProblem, start: LinearStart, budget: Budget, stage: str = "rows") -> None:
-        self._problem, self._budget, self._stage = problem, budget, stage
+        self._problem = problem
+        self._budget = budget
+        self._stage = stage
         self._newton = choose_newton_system(problem.rows, problem.ridge)
         self._losses = problem.losses
         self._W = start.W.copy()
@@ -98,7 +100,8 @@ class AugmentedLagrangian:
                 if point.relative_gap > goal:  # the estimate was too small
                     inner_goal *= 0.5
             if best is None or point.relative_gap < best.relative_gap:
-                best, n_stalled = point, 0
+                best = point
+                n_stalled = 0
             elif is_solved:
                 n_stalled += 1
             if best.relative_gap <= goal:
@@ -150,7 +153,8 @@ class AugmentedLagrangian:
 
     def _update_multipliers(self) -> None:
         """Compute α at the present t, and Zᵀα, updated by the rows whose α has changed."""
-        rows, previous = self._problem.rows, self._alpha
+        rows = self._problem.rows
+        previous = self._alpha
         self._alpha = self._response.compute_alpha(self._arguments)
         changed = np.flatnonzero(self._alpha != previous) if len(previous) else None
         if changed is None or not rows.is_gather_cheap(len(changed)):

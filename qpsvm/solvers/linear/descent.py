@@ -49,7 +49,8 @@ TIME_SHARE = 0.5
 
 def should_start_with_descent(problem: RowProblem) -> bool:
     """Return whether coordinate descent is predicted to finish before Newton steps."""
-    rows, X = problem.rows, problem.rows.source.memory_matrix
+    rows = problem.rows
+    X = problem.rows.source.memory_matrix
     if core.compiled is None or X is None or problem.offset.any():
         return False
     if has_squared_losses(problem) and is_squared_newton_quick(rows.n, rows.d, count_entries(X), sp.issparse(X)):
@@ -174,12 +175,16 @@ class DescentRun:
         self, table: Table, d: int, y: FloatArray, losses: Loss, *, intercept_feature: float, has_free_intercept: bool,
         newton_seconds: float, tol: float, budget: Budget,
     ) -> None:  # fmt: skip
-        self.goal, self._budget, self._table, self._y = tol, budget, table, y
+        self.goal = tol
+        self._budget = budget
+        self._table = table
+        self._y = y
         self._intercept_feature, self._has_free_intercept = intercept_feature, has_free_intercept
         self._rows = tuple(
             _as_loop_array(value) for value in (y, losses.level, losses.low, losses.high, losses.tube, losses.curvature)
         )
-        self._intercept_scale, self._b = intercept_feature, 0.0
+        self._intercept_scale = intercept_feature
+        self._b = 0.0
         if has_free_intercept:  # scale of the step for b, like that of a typical row: it changes only the path
             mean_square = float(np.vdot(table[0], table[0])) / max(len(y), 1)
             self._intercept_scale = max(mean_square, np.finfo(np.float64).tiny)

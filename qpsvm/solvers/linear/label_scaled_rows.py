@@ -48,7 +48,10 @@ class LabelScaledRows:
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
-        self.source, self.y, self.unit, self.mean = source, y, unit, mean
+        self.source = source
+        self.y = y
+        self.unit = unit
+        self.mean = mean
         self.n, self.d = source.n, source.d
         self.passes = 0
         self._centred = source if mean is None else CentredRows(source, mean)

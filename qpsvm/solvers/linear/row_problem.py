@@ -167,7 +167,8 @@ class MultiplierResponse:
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:
         self._lower, self._upper = losses.low, losses.high
-        self._is_piecewise_linear, self.sigma = losses.is_piecewise_linear, sigma
+        self._is_piecewise_linear = losses.is_piecewise_linear
+        self.sigma = sigma
         self.slope: PerRow = sigma if losses.is_piecewise_linear else 1.0 / (1.0 / sigma + losses.curvature)
         self.threshold: PerRow | None = None if is_zero(losses.tube) else self.slope * losses.tube
 

@@ -46,7 +46,9 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
     They end after `MAX_STEPS`, at the limits of the budget, or if a system cannot be solved. Values of the pair are not
     computed.
     """
-    rows, losses, ridge = problem.rows, problem.losses, problem.ridge
+    rows = problem.rows
+    losses = problem.losses
+    ridge = problem.ridge
     newton = CholeskyNewton(rows, ridge)
     slope = 1.0 / losses.curvature
     threshold = None if is_zero(losses.tube) else slope * losses.tube

@@ -170,7 +170,9 @@ class _BandSolver:
     """
 
     def __init__(self, problem: RowProblem, guess: WeightEstimate, goal: float, budget: Budget) -> None:
-        self._problem, self._goal, self._budget = problem, goal, budget
+        self._problem = problem
+        self._goal = goal
+        self._budget = budget
         self._losses = problem.losses
         self._W = guess.W
         self._tau = guess.tau

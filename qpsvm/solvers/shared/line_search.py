@@ -66,7 +66,8 @@ def find_step(slope: Slope, at_zero: float) -> float:
     at_one = slope(1.0)
     if abs(at_one) <= accepted or np.isnan(at_one):
         return 1.0 if abs(at_one) <= accepted else float("nan")
-    high, at_high = 1.0, at_one
+    high = 1.0
+    at_high = at_one
     low, at_low = (1.0, at_one) if at_one < 0 else (0.0, at_zero)
     while at_high < 0 and high < MAX_STEP:
         low, at_low = high, at_high

@@ -93,7 +93,8 @@ def projected_gradient(
             if accelerated:
                 base, momentum = _extrapolate(current, new, base, momentum)
             else:
-                base, momentum = new, 1.0
+                base = new
+                momentum = 1.0
             current = new
             best = new if new.objective <= best.objective else best
             progress.record(iteration, new.objective, new.residual)

@@ -80,7 +80,8 @@ class Textbook:
     """
 
     def __init__(self, problem):
-        self.problem, self.name = problem, type(problem).__name__
+        self.problem = problem
+        self.name = type(problem).__name__
         use = np.flatnonzero(problem.sample_weight > 0)
         self.X = [fractions(row) for row in as_dense(problem.X[use])]
         self.s = fractions(problem.sample_weight[use])
@@ -94,7 +95,8 @@ class Textbook:
             self.unit = F(2)
         else:
             self.unit = F(1)
-        self.use, self.kernel = use, problem.kernel
+        self.use = use
+        self.kernel = problem.kernel
         self.rows = [(g, c, h) for item in problem.constraints for g, c, h in self._user_rows(item)]
 
     def multiply(self, u, v):

@@ -70,7 +70,8 @@ def test_the_score_is_that_of_a_machine_trained_on_the_other_rows(capsys, table,
     whole = sample_of(table, target="bought", drop=["street", "price", "counts"])
     split = draw_held_out(whole, 0.3, 7)
     assert sorted([*split.train, *split.test]) == list(range(N))
-    X, y = whole.table.X, whole.y
+    X = whole.table.X
+    y = whole.y
     mean, scale = X[split.train].mean(axis=0), X[split.train].std(axis=0)
     weights = {"Yes": 5.0, "No": 0.5}
     problem = qpsvm.CSVM((X[split.train] - mean) / scale, y[split.train], kernel="rbf", class_weight=weights)

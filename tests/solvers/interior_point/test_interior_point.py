@@ -31,7 +31,9 @@ def solve_program(qp: QP, **options) -> InteriorPointSolution:
 def assert_optimal(qp: QP, found: InteriorPointSolution, accuracy: float = ACCURACY) -> None:
     """By the residuals of `kkt`, relative to the sizes of gradient, point and objective."""
     assert found.reason == "converged"
-    x, y, z_box = found.x, found.y, found.z_box
+    x = found.x
+    y = found.y
+    z_box = found.z_box
     gradient = max(1e-300, *(np.abs(part).max(initial=0.0) for part in (qp.q, qp.P @ x, z_box)))
     size = max(1e-300, np.abs(x).max(), *(np.abs(part).max(initial=0.0) for part in (qp.b,) if part is not None))
     nothing = np.zeros(0)

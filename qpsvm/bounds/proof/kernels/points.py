@@ -198,7 +198,9 @@ class _BlockSums:
     """
 
     def __init__(self, values: KernelValues, support: IntArray, weights: FloatArray, k: int) -> None:
-        self.values, self.support, self.weights = values, support, weights
+        self.values = values
+        self.support = support
+        self.weights = weights
         self.sizes = np.abs(weights if weights.ndim == 2 else weights[:, None])
         self._sizes_and_errors = np.hstack([self.sizes, values.point_errors[support, None] * self.sizes])
         q = self.sizes.shape[1]

@@ -91,7 +91,8 @@ class KernelValues(ABC):
                 radii += self.error_factors[rows, None] * self.error_factors[columns]
                 radii = radii if extra_radii is None else radii + extra_radii
                 squares += 2.0 * float(np.square(radii).sum())
-                K[rows, columns], K[columns, rows] = block, block.T
+                K[rows, columns] = block
+                K[columns, rows] = block.T
         K = np.tril(K) + np.tril(K, -1).T
         return K, math.sqrt(squares) * (1.0 + gamma(n * n + 16))
 

@@ -37,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     if options.file is not None:
         derivation, code = _derive_from_data(options)
     else:
-        derivation, code = _derive_symbolically(options), 0
+        derivation = _derive_symbolically(options)
+        code = 0
     print(derivation.to_text(options.verbose))
     if options.html is not None:
         derivation.to_html(options.html)

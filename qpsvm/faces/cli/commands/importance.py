@@ -169,9 +169,11 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
         """An estimator that is already fitted."""
 
         def __init__(self) -> None:
-            self.unshuffled, self.fitted_ = unshuffled, True
+            self.unshuffled = unshuffled
+            self.fitted_ = True
             if model.classes is not None:  # scorers look for the attribute, which a regressor must not have
-                self.classes_, self.decision_function = model.classes, decision_function
+                self.classes_ = model.classes
+                self.decision_function = decision_function
 
         def fit(self, row_numbers: Any, y: Any) -> Shuffled:  # noqa: ARG002
             """Return the estimator, which is already fitted."""
