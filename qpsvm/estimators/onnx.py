@@ -38,7 +38,8 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR, QuantileSVR, OneClassSVM, LinearSVC, LinearSVR or sklearn.pipeline.Pipeline
     X : array_like, shape (m, d)
-        Samples, one suffices: they determine the input type of the model. ONNX operators compute in single precision.
+        Samples, one suffices: they determine the input type of the model. Doubles are converted to single precision,
+        in which ONNX operators compute.
     **options
         Further arguments of `skl2onnx.to_onnx`.
 
@@ -58,7 +59,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 
     Examples
     --------
-    ``to_onnx(SVC().fit(X, y), X[:1].astype(np.float32)).SerializeToString()`` can be read by onnxruntime. Estimators
+    ``to_onnx(SVC().fit(X, y), X[:1]).SerializeToString()`` can be read by onnxruntime. Estimators
     without a counterpart raise an error:
 
     >>> from qpsvm.estimators import SVDD, to_onnx
@@ -75,6 +76,8 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     register_onnx()
     import skl2onnx
 
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:  # of which onnxruntime has no kernel machine
+        X = X.astype(np.float32)
     return skl2onnx.to_onnx(estimator, X, **options)
 
 

@@ -224,6 +224,7 @@ def test_names_with_blanks_are_read_in_the_fixed_format(tmp_path):
     (LINEAR.replace(">= 1", ">= one"), "model.lp: line 4"),
     ("hello", "model.lp: "),
     ("", "model.lp holds no QP: "),
+    (LINEAR.replace("x + 2 y", "2 (x + y)"), r"model.lp has a parenthesis in '\(x'"),
 ])  # fmt: skip
 def test_why_highs_refuses_a_file_is_said(tmp_path, capfd, text, message):
     with pytest.raises(qpsvm.FileFormatError, match=message) as error:

@@ -96,23 +96,35 @@ def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centre
     assert off.max() <= Accuracy(space).epsilon
 
 
+def assert_within_radii(X: Any, values: Any, beta: Any, points: Any) -> None:
+    """The sums Σ_j β_j K_ij of the Gaussian kernel at some points are within their radii of the exact ones."""
+    true = exact_gram(RBF(1.0), X)
+    for i, u, radius in zip(points, values.high, values.radius, strict=True):
+        exact = sum(Fraction(float(b)) * value for b, value in zip(beta, true[i], strict=True))
+        assert radius == np.inf or abs(Fraction(float(u)) - exact) <= Fraction(float(radius)) + Fraction(1, 1 << 190)
+
+
 @for_each("form", [np.asarray, sp.csr_array])
 @for_each("scale", [0.3, 1.0, 30.0, 1e3, 1e6, 1e9])
 def test_kernel_values_of_a_proof_are_within_their_radii(scale, form):
     """Near pairs that are far from all others; and the radii are much smaller than those known beforehand."""
     X, _ = twins(scale)
     X[::2] += 1e-3 * np.random.default_rng(5).standard_normal((6, 2))
-    rows = np.arange(len(X))
     beta = np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
-    true = exact_gram(RBF(1.0), X)
-    some = rows[::3]
+    some = np.arange(len(X))[::3]
     values = build_space_of_samples(RBF(1.0), form(X)).evaluate_kernel(beta, some)
-    for i, u, radius in zip(some, values.high, values.radius, strict=True):
-        exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
-        assert radius == np.inf or abs(Fraction(float(u)) - exact) <= Fraction(float(radius)) + Fraction(1, 1 << 190)
+    assert_within_radii(X, values, beta, some)
     if 1.0 < scale < 1e9 and form is np.asarray:
         space = FeatureSpace(RBF(1.0), X, "free", "raise")
         assert np.median(values.radius) < 0.1 * Accuracy(space).compute_radius_factor(beta, None)
+
+
+def test_kernel_values_near_one_are_within_their_radii():
+    """Their exponents are exact to the last digit of the values, which are rounded all the same, and so are the sums."""
+    X, _ = samples(1e-5)
+    beta = np.random.default_rng(3).standard_normal(len(X))
+    every = np.arange(len(X))
+    assert_within_radii(X, build_space_of_samples(RBF(1.0), X).evaluate_kernel(beta, every), beta, every)
 
 
 def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeypatch):

@@ -59,7 +59,8 @@ def test_the_exported_model_predicts_the_same(name):
         rows = X
         for _ in range(times):
             rows = scaled.inverse_transform(rows)
-        session = runtime.InferenceSession(export(exported, some).SerializeToString())
+        given = X[:1] if export is to_onnx else some
+        session = runtime.InferenceSession(export(exported, given).SerializeToString())
         told = session.run(None, {"X": rows.astype(np.float32)})[0].ravel()
         expected = exported.predict(rows)
         if name == "OneClassSVM":

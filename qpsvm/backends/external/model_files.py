@@ -263,6 +263,11 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     n = model.lp_.num_col_
     if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
         raise FileFormatError(f"{file} has integer variables: a QP has none")
+    unbalanced = [name for name in lp.col_names_ if name.count("(") != name.count(")")]
+    if unbalanced:  # 2 (x + y) would be read as two variables
+        raise FileFormatError(
+            f"{file} has a parenthesis in {unbalanced[0]!r}: expressions of a model file have none; write 2 x + 2 y"
+        )
     sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0
     is_rowwise = lp.a_matrix_.format_ == module.MatrixFormat.kRowwise
     arrays = lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_
