@@ -120,7 +120,7 @@ def test_kernel_values_of_a_proof_are_within_their_radii(scale, form):
 
 
 def test_kernel_values_near_one_are_within_their_radii():
-    """Their exponents are exact to the last digit of the values, which are rounded all the same, and so are the sums."""
+    """Their exponents are as good as exact, and the values are rounded all the same, as are the sums."""
     X, _ = samples(1e-5)
     beta = np.random.default_rng(3).standard_normal(len(X))
     every = np.arange(len(X))
