@@ -122,6 +122,18 @@ def sort_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
 
 
+def encode_groups(groups: ArrayLike, n: int) -> IntArray:
+    """Encode the labels of the groups of n samples as numbers from 0: (n,). Raises DataTypeError, DataError."""
+    labels = as_raw_array(groups, "groups")
+    if labels.shape != (n,):
+        raise DataError(f"groups must have one label for each of the {n} samples, got shape {labels.shape}")
+    labels = refuse_missing(labels, "groups", "group")
+    try:
+        return np.unique(labels, return_inverse=True)[1].ravel()
+    except TypeError:
+        raise DataTypeError("groups mixes types that cannot be sorted; use labels of one type") from None
+
+
 def find_class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
     """Find the index of each label (n,) among the sorted classes: (n,)."""
     if classes.dtype.kind != "O":

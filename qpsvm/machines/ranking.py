@@ -52,6 +52,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.kinds import is_table
+from qpsvm.data.labels import encode_groups
 from qpsvm.data.open_samples import open_stored
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import build_regression_samples, check_features
@@ -322,10 +323,7 @@ def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
     """Number the pairs of samples that are in the same group and have different y (n,). Raises DataError."""
     group_of_sample: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
     if groups is not None:
-        raw = as_raw_array(groups, "groups")
-        if raw.shape != y.shape:
-            raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
-        group_of_sample = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
+        group_of_sample = encode_groups(groups, len(y))
     members = np.lexsort((y, group_of_sample))
     group = group_of_sample[members]
     value = y[members]

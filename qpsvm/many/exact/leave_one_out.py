@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_flag, as_positive, as_raw_array, as_tolerance
+from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.data.labels import refuse_missing
+from qpsvm.data.labels import encode_groups
 from qpsvm.machines import Problem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
@@ -236,13 +236,9 @@ def list_groups(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
     """Return the sets of samples that are left out together, as indices among the active samples. Raises DataError."""
     if groups is None:
         return [np.array([i]) for i in range(len(problem.active_rows))]
-    labels = as_raw_array(groups, "groups")
-    if labels.shape != (problem.n,):
-        raise DataError(f"groups must have one label for each of the {problem.n} samples, got shape {labels.shape}")
-    labels = refuse_missing(labels, "groups", "group")
-    _, codes = np.unique(labels[problem.active_rows], return_inverse=True)
-    order = np.argsort(codes.ravel(), kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes.ravel()[order])) + 1)
+    codes = encode_groups(groups, problem.n)[problem.active_rows]
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
 
 def compute_error(problem: Problem, decision: FloatArray) -> float:
