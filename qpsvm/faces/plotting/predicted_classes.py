@@ -98,11 +98,10 @@ def regions(
         check_machine("regions", problem)
         check_features("regions", problem, features)
     dense = np.asarray(as_dense(X), dtype=np.float64)
-    labels = np.asarray(y)
-    if dense.ndim != 2 or labels.shape != dense.shape[:1]:
-        raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
+    if dense.ndim != 2:
+        raise DataError(f"X must have two dimensions, got shape {dense.shape}")
+    labels, classes = sort_labels(y, len(dense))
     view = build_sample_view(dense, choose_features(dense.shape[1], features), names)
-    classes = np.unique(labels)
     ax = make_axes(ax, view.figure_size)
     points = view.points if view.is_plane else np.column_stack([view.points, np.zeros(len(dense))])  # at height 0
     _shade_regions(ax, model, view, classes, resolution)
