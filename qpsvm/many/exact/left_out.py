@@ -161,7 +161,7 @@ class LeaveOutSolver:
     def _certify_together(self, removals: list[Removal], optima: list[Point]) -> list[LeftOutValues | None]:
         """Certify optima as paths of length 0; None if a gap exceeds `GOOD_GAP` or b differs from the certified one."""
         goals = [removal.goal for removal in removals]
-        v = [self.piece_certifier.repair(v, goal) for (v, _), goal in zip(optima, goals, strict=True)]
+        v = [self.piece_certifier.repair(raw_v, goal) for (raw_v, _), goal in zip(optima, goals, strict=True)]
         unaveraged = self.piece_certifier.build_points(v, [mu for _, mu in optima], goals)
         points, is_determined = self.piece_certifier.average_multipliers(unaveraged)
         all_columns = np.arange(len(removals))
