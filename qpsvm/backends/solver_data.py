@@ -35,7 +35,7 @@ class SolverData(tuple[Any, ...]):
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
         """Return the parts by name, from which a pickled or copied object is rebuilt."""
-        return (), dict(zip(self._names, self, strict=True))
+        return (), dict(self)
 
     def __repr__(self) -> str:
-        return build_repr("SolverData", **dict(zip(self._names, self, strict=True)))
+        return build_repr("SolverData", **self)

@@ -1,8 +1,8 @@
 """Bound the gap of the returned floating-point values (α, w, b, ρ), all rounding included (`GapBounder`).
 
-The gap (GAP.1) holds for an α̂ that satisfies every equality exactly. That is α itself, or α with its last digits
-changed, (FEAS.3). The violations t_k = m_k − s_k f_k are known up to a radius r_k (`accuracy`), and each term is
-bounded for all t in t_k ± r_k, (BOUND.2), (BOUND.5):
+The gap (GAP.1) holds for an α̂ that satisfies every equality exactly: α itself, or α with changed last digits, (FEAS.3).
+The violations t_k = m_k − s_k f_k are known up to a radius r_k (`accuracy`), and each term is bounded for all t in
+t_k ± r_k, (BOUND.2), (BOUND.5):
 
     (COUNT.1)  P − D ≤ ½(‖w − w(α)‖ + radius + Σ|α̂_k − α_k| ρ_k)² + Σ g_k(t_k ± r_k) + ½Σ R_g d_g², where d_g is the
                distance of a penalised multiplier from that of α̂, (CERT.2)
@@ -14,7 +14,7 @@ floats (w, b) satisfies it to the last bit:
     (COUNT.5)  an equality counts as satisfied if |t| ≤ 8r, a few times the rounding of its own evaluation;  its term is
                α(|t| + r), the change of P for a change of the level by |t| + r at the multiplier α
 
-Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly 0. Usually these are most rows.
+Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly 0: usually most rows.
 
 Sources: `certificate` for the terms of the gap; Higham (2002) for a-priori error bounds, see `arrays.rounding`.
 """
@@ -67,7 +67,7 @@ class GapBounder:
         """Bound P − D from above and max(|P|, |D|) from below, (COUNT.1) and (COUNT.4)."""
         alpha, is_feasible = self._find_alpha(point)
         distance = self._bound_distance(point, alpha) if is_feasible else math.inf
-        terms, rows, losses = self._bound_row_sums(point, alpha)
+        terms, rows, (min_loss, max_loss) = self._bound_row_sums(point, alpha)
         difference = 0.5 * distance * distance + terms
         difference += UNDERFLOW if distance > 0.0 else 0.0
         norm = self._bound_norm_below(point)
@@ -77,22 +77,25 @@ class GapBounder:
             difference += 0.5 * group.ridge * error * error  # ** may raise OverflowError
             penalties += 0.5 * group.ridge * mu * mu
         if self.is_homogeneous:  # |D| = ½‖w(α̂)‖² + …
-            half = 0.5 * max(norm - distance, 0.0) ** 2
-            return GapParts(difference * FEW_ROUNDINGS, half / FEW_ROUNDINGS, rows)
-        if self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
-            size = max(self.compute_half_square(point) - point.centred_b_radius, 0.0) + losses[0]
-            return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
-        size = 0.5 * norm * norm + losses[0]
-        if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # relevant products may have underflowed
-            difference += (len(point.alpha) + 4) * UNDERFLOW
-        size += penalties
+            size = 0.5 * max(norm - distance, 0.0) ** 2
+        elif self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
+            size = max(self.compute_half_square(point) - point.centred_b_radius, 0.0) + min_loss
+        else:
+            size = 0.5 * norm * norm + min_loss
+            if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # products may have underflowed
+                difference += (len(point.alpha) + 4) * UNDERFLOW
+            size = self._add_multiplier_terms(point, size + penalties)
+            if self.svm.linear_constraints is not None:
+                size = max(size, -self._bound_primal_above(point, penalties, max_loss))
+        return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
+
+    def _add_multiplier_terms(self, point: Certificate, primal: float) -> float:
+        """Add lower bounds of e_g μ_g for all groups to a lower bound of the other terms of P."""
         for group in self.svm.groups:
             if group.total:
                 mu = get_multiplier(point, group)
-                size += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.centred_b_radius)
-        if self.svm.linear_constraints is not None:
-            size = max(size, -self._bound_primal_above(point, penalties, losses[1]))
-        return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
+                primal += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.centred_b_radius)
+        return primal
 
     def update_gap(self, point: Certificate) -> Certificate:
         """Return the point with its gap (COUNT.4), and the rows that contribute to it."""
@@ -100,13 +103,13 @@ class GapBounder:
         return point.replace(gap=parts.gap, contributing=parts.rows, size=parts.size)
 
     def sum_terms_of_rows(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
-        """Bound Σ g_k over some rows from above, for t ± r. Shapes: rows, t and r (k,); the rows form whole blocks."""
+        """Bound Σ g_k over some rows, in whole blocks, from above, for t ± r. Shapes: rows, t and r (k,)."""
         alpha, _ = self._find_alpha(point)
         ends = self._bound_violations(t, r, rows)
         return bound_sum(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
 
     def _bound_row_sums(self, point: Certificate, alpha: ExactAlpha) -> tuple[float, IntArray, tuple[float, float]]:
-        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and bounds of Σ ψ_k(t_k)."""
+        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and the bounds of Σ ψ_k(t_k)."""
         g, (_, terms), losses = sum_terms(
             self._enclose_rows(alpha),
             lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),
@@ -121,7 +124,8 @@ class GapBounder:
     def _bound_violations(self, t: FloatArray, r: FloatArray, rows: IntArray | slice) -> Ends:
         """Return lower and upper bounds of t at some rows, for its value and radius: (r,) each."""
         low, high = widen_ends(t, r)
-        if self.equal is not None and (equal := self.equal[rows]).any():  # (COUNT.5)
+        equal = None if self.equal is None else self.equal[rows]
+        if equal is not None and equal.any():  # (COUNT.5)
             low = np.where(equal, -FEW_ROUNDINGS * (np.abs(t) + r), low)
             high = np.where(equal, np.where(np.abs(t) <= EQUALITY_RADII * r, 0.0, np.inf), high)
         return low, high
@@ -148,7 +152,7 @@ class GapBounder:
             return t, UNIT * np.abs(t) + point.centred_b_radius + margin_rounding
         t = margin - point.yf[rows]
         relative = (2.0 + 4.0 * point.n_moves) * UNIT
-        absolute: FloatArray | float = self._value_radius(point, rows) + margin_rounding
+        absolute: FloatArray | float = self._bound_value_radius(point, rows) + margin_rounding
         absolute += (1 + point.n_moves) * point.centred_b_radius
         r = relative * np.abs(t)
         r += (absolute + relative * (abs(point.centred_b) + np.abs(margin))) * FEW_ROUNDINGS
@@ -156,15 +160,15 @@ class GapBounder:
             tighten_constraint_radii(self.accuracy, self.svm, point, rows, t, r)
         return t, r
 
-    def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
+    def _bound_value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """Bound the error of K coef, or Zw, at some rows: (r,), or one number for all of them."""
         if self.svm.mix is not None:
-            return self._kappa(point) * self._mix_factor * FEW_ROUNDINGS * self.row_sizes(rows)
+            return self._compute_kappa(point) * self._mix_factor * FEW_ROUNDINGS * self.bound_dual_row_norms(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        is_cheap = self.accuracy.has_all_norms or not isinstance(rows, slice)
-        size = self.row_sizes(rows) if is_cheap else self.accuracy.max_norm
-        return self._kappa(point) * FEW_ROUNDINGS * size
+        are_norms_cheap = self.accuracy.has_all_norms or not isinstance(rows, slice)
+        norm = self.bound_dual_row_norms(rows) if are_norms_cheap else self.accuracy.max_norm
+        return self._compute_kappa(point) * FEW_ROUNDINGS * norm
 
     @cached
     def _mix_factor(self) -> float:
@@ -175,22 +179,22 @@ class GapBounder:
             k = 0
         return 1.0 + (k + 3) / 6.0
 
-    def row_sizes(self, rows: IntArray | slice) -> FloatArray:
+    def bound_dual_row_norms(self, rows: IntArray | slice) -> FloatArray:
         """Bound ‖φ‖ of some rows, (r,); a combination of samples is bounded by the triangle inequality."""
         svm = self.svm
         if svm.mix is None:
             return self.accuracy.bound_norms(rows if svm.rows is None else svm.rows[rows])
-        sizes: FloatArray = abs(svm.mix[rows]) @ self.accuracy.bound_norms(np.arange(svm.n))
-        return sizes * self._mix_factor  # exceeds the rounding of the sum
+        norms: FloatArray = abs(svm.mix[rows]) @ self.accuracy.bound_norms(np.arange(svm.n))
+        return norms * self._mix_factor  # exceeds the rounding of the sum
 
     def bound_value_radii(self, point: Certificate) -> FloatArray:
         """Bound the error of K coef at every sample: (n,), a new array."""
         if point.value_radius is not None:
             return np.array(point.value_radius)
-        return np.asarray(self._kappa(point) * FEW_ROUNDINGS * self.accuracy.bound_norms(np.arange(self.svm.n)))
+        return np.asarray(self._compute_kappa(point) * FEW_ROUNDINGS * self.accuracy.bound_norms(np.arange(self.svm.n)))
 
-    def _kappa(self, point: Certificate) -> float:
-        """Return the factor of ρ_i in (ACC.2) at a point; the last one is cached, as every block of rows needs it."""
+    def _compute_kappa(self, point: Certificate) -> float:
+        """Return κ, the factor of ρ_i in (ACC.2), at a point; the last one is cached, as every block needs it."""
         cached_point, kappa = self._last_kappa
         if cached_point is not point:
             kappa = self.accuracy.compute_radius_factor(point.coef, point.w)
@@ -217,14 +221,17 @@ class GapBounder:
             return None
         if svm.classes is not None:  # `repair` made the sums exactly 0, or no repair is possible
             sums = [sum_with_bound(beta) for beta in svm.beta(point.alpha).reshape(svm.classes.k, -1)]
-            is_unbalanced = svm.classes.intercept == "free" and any(value or error for value, error in sums)
-            return None if is_unbalanced else ExactAlpha(point.alpha, {})
+            is_balanced = all(value == error == 0.0 for value, error in sums)
+            must_be_balanced = svm.classes.intercept == "free"
+            return ExactAlpha(point.alpha, {}) if is_balanced or not must_be_balanced else None
         if not all(math.isfinite(group.total) for group in svm.groups):
             return None
         if self._is_feasible(point.alpha):
             return ExactAlpha(point.alpha, {})
-        if svm.is_hard and self._is_feasible(alpha := repair.make_feasible(svm, point.alpha)):
-            return ExactAlpha(alpha, {})  # it had been scaled after its repair
+        if svm.is_hard:  # α was scaled after its repair
+            repaired = repair.make_feasible(svm, point.alpha)
+            if self._is_feasible(repaired):
+                return ExactAlpha(repaired, {})
         costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
         return make_feasible(self.exact_dual, point.alpha, costs)
 
@@ -272,8 +279,8 @@ class GapBounder:
 
     def _bound_primal_above(self, point: Certificate, penalties: float, losses: float) -> float:
         """Bound P from above: with linear constraints P may be negative, and then −P is the size."""
-        norm_error = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # of ‖w‖²
-        primal = point.half_norm + max(norm_error, 0.0) + losses + penalties * FEW_ROUNDINGS
+        square_error = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # of ‖w‖²
+        primal = point.half_norm + max(square_error, 0.0) + losses + penalties * FEW_ROUNDINGS
         for group in self.svm.groups:
             mu = get_multiplier(point, group)
             primal += group.total * mu + abs(group.total * mu) * 4.0 * UNIT
@@ -285,28 +292,27 @@ class GapBounder:
         distance = point.weight_distance * (1.0 + gamma(terms + 8))
         if point.w is not None:
             radius = point.weight_distance_radius
-            distance += (
-                self.accuracy.bound_weight_error(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
-            )
+            if radius is None:
+                radius = self.accuracy.bound_weight_error(np.abs(self.svm.beta(point.alpha)))
+            distance += radius
             distance += (3.0 + point.n_moves) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
         elif point.sparse_coef is not None:  # coef is sparse_coef·factor, rounded
             distance = self.bound_weight_distance(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is β·factor, rounded
             size = self._bound_coef_size(point)
-            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(
-                self._kappa(point) * FEW_ROUNDINGS * size
-            )
+            norm_error = math.sqrt(self._compute_kappa(point) * FEW_ROUNDINGS * size)
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * norm_error
         positive_part = self.accuracy.space.positive_part
         if positive_part is not None:  # coef is the projection of β, up to rounding
             classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
-            errors = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
-            distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW_ROUNDINGS
+            distances = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
+            distance += math.hypot(*distances) * max(point.factor, 1.0) * FEW_ROUNDINGS
         beta_radius = self.svm.bound_beta_rounding(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_distance_radius is not None:
             beta_radius = None  # weight_distance_radius includes it
         if beta_radius is not None:
-            moved = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
-            distance += moved * max(point.factor, 1.0) * FEW_ROUNDINGS
+            beta_error = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
+            distance += beta_error * max(point.factor, 1.0) * FEW_ROUNDINGS
         return distance + self._bound_repair(point, repaired) * FEW_ROUNDINGS
 
     def _bound_repair(self, point: Certificate, repaired: ExactAlpha) -> float:
@@ -316,10 +322,10 @@ class GapBounder:
             return 0.0
         changes = np.maximum(high - point.alpha, point.alpha - low)
         rows = changes.nonzero()[0]
-        return float(changes[rows] @ self.row_sizes(rows)) * (1.0 + gamma(len(rows) + 4))
+        return float(changes[rows] @ self.bound_dual_row_norms(rows)) * (1.0 + gamma(len(rows) + 4))
 
     def bound_multiplier_distance(self, point: Certificate, alpha: ExactAlpha, group: DualGroup) -> tuple[float, float]:
-        """Return an upper bound of the distance of a penalised μ from that of α, (CERT.2), and a lower one of |μ|."""
+        """Return an upper bound of |μ − μ(α)| for a penalised multiplier μ, (CERT.2), and a lower bound of |μ|."""
         mu = get_multiplier(point, group)
         if not math.isfinite(mu):
             return math.inf, 0.0
@@ -330,8 +336,9 @@ class GapBounder:
     def bound_weight_distance(self, point: Certificate) -> float:
         """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
         size = self._bound_coef_size(point)
+        norm_error = math.sqrt(self._compute_kappa(point) * FEW_ROUNDINGS * size)
         distance = point.weight_distance + (point.weight_distance_radius or 0.0) + (2.0 + point.n_moves) * UNIT * size
-        return distance + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW_ROUNDINGS * size)
+        return distance + abs(point.factor - 1.0) * norm_error
 
     def _bound_coef_size(self, point: Certificate) -> float:
         """Bound Σ|coef_i| ρ_i from above."""
@@ -342,7 +349,7 @@ class GapBounder:
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         size, terms = self.accuracy.bound_norm_sum(point.coef)
-        error = self._kappa(point) * FEW_ROUNDINGS * size
+        error = self._compute_kappa(point) * FEW_ROUNDINGS * size
         if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² was computed from these values
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW_ROUNDINGS)

@@ -282,7 +282,7 @@ class Restoration:
         missing = t[mask] + np.where(self._is_equality[mask], 0.0, (INSIDE + 1.0) * r[mask])
         Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
         norms = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))  # the system is solved with a unit diagonal
-        noise = len(rows) * UNIT * float(np.max(self.gap_bounder.row_sizes(rows) ** 2 / norms**2))
+        noise = len(rows) * UNIT * float(np.max(self.gap_bounder.bound_dual_row_norms(rows) ** 2 / norms**2))
         rank_tolerance = max(RANK_TOLERANCE, 16.0 * noise)
         scaled_y = np.linalg.lstsq(Q / np.outer(norms, norms), missing / norms, rcond=rank_tolerance)[0]
         return self._step_along_rows(dual, point, mu, rows, scaled_y / norms)

@@ -61,7 +61,7 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
     """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
     After an error or Ctrl-C the estimator is unchanged, and a thread that predicts during a fit uses the complete last
-    model. If two threads fit the same estimator, the last one to finish wins.
+    model. If two threads fit the same estimator, it has the model of the last one to finish.
     """
 
     @wraps(fit)
@@ -78,7 +78,7 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """A fit ended before its gap was certified to be within `tol`; the estimator has the best certified point.
 
-    It is a subclass of scikit-learn's `ConvergenceWarning`, so filters of that apply to it.
+    Filters of scikit-learn's `ConvergenceWarning`, its base class, apply to this warning.
 
     See Also
     --------
@@ -125,7 +125,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not cls.__module__.startswith("qpsvm."):
             return
         bases = [base for base in cls.__mro__ if issubclass(base, Estimator)]
-        table = dict(ChainMap(*(vars(base).get("_parameter_overrides", {}) for base in bases), PARAMETERS))
+        overrides = [vars(base).get("_parameter_overrides", {}) for base in bases]
+        table = ChainMap(*overrides, PARAMETERS)
         names = dict.fromkeys(name for base in bases for name in vars(base).get("_parameter_names", ()))
         cls._parameters = {name: table[name] for name in names if name in table}
         defaults = {name: parameter.default for name, parameter in cls._parameters.items()}
@@ -152,7 +153,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         y : array_like, shape (n,)
             Labels of two classes or more, or targets; not used by `OneClassSVM` and `SVDD`.
         sample_weight : array_like, shape (n,), optional
-            Factors of C. A sample whose weight is not positive is left out.
+            Factors by which C is multiplied. A sample whose weight is not positive is left out.
 
         Returns
         -------
@@ -396,13 +397,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _describe_early_stop(self, status: Status) -> str:
         """Return scikit-learn's message for a limit that was reached, its advice alone for rounding, or ""."""
-        name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
-        if name is None and status is not Status.NUMERICAL_ERROR:
-            return ""
         advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler. "
-        if name is not None:
-            return f"Solver terminated early ({name}={getattr(self, name)!r}).  {advice}"
-        return "" if getattr(self, "kernel", None) == "precomputed" else advice
+        limit_name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
+        if limit_name is not None:
+            return f"Solver terminated early ({limit_name}={getattr(self, limit_name)!r}).  {advice}"
+        if status is Status.NUMERICAL_ERROR and getattr(self, "kernel", None) != "precomputed":
+            return advice
+        return ""
 
     def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""
@@ -484,7 +485,7 @@ def _describe_count(n_concerned: int, n_machines: int) -> str:
 
 
 def _share_vectors(result: Any, vectors: Any) -> Any:
-    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
+    """Return the result with these support vectors (s, d) in place of equal ones: a pickle stores them once."""
     has_arrays = isinstance(vectors, np.ndarray) and isinstance(result.model.vectors, np.ndarray)
     if not has_arrays or not np.array_equal(result.model.vectors, vectors):
         return result

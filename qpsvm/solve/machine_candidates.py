@@ -24,7 +24,7 @@ from qpsvm.solve.request import SolveRequest
 class MachineCandidate(Candidate[SVMResult]):
     """A backend for one form of a machine.
 
-    size: Size of the machine, from which time and memory are estimated.
+    size: Size of the machine in this form, from which time and memory are estimated.
     needed: Time and memory of the set-up.
     """
 
@@ -67,8 +67,9 @@ def iter_candidates(
     is_named = not is_auto(backend)
     traits = find_problem_traits(problem)
     ranked = [RankedBackend(backend)] if is_named else _rank_and_log(problem, request)
-    matching = (each for each in ranked if form is None or each.form in (None, form))
-    candidates = (_build_candidate(problem, each, form or each.form, request) for each in matching)
+    ranked_for_form = (each for each in ranked if form is None or each.form in (None, form))
+    candidates = (_build_candidate(problem, each, form or each.form, request) for each in ranked_for_form)
+    auto_options = {} if is_named else request.options
 
     def check(candidate: MachineCandidate) -> None:
         if reason := candidate.backend.explain_refusal(traits, candidate.size.rows, candidate.form):
@@ -76,20 +77,21 @@ def iter_candidates(
         _check_request(candidate, is_named)
         candidate.backend.require_package()
 
-    return iter_supporting(candidates, check, {} if is_named else request.options)
+    return iter_supporting(candidates, check, auto_options)
 
 
 def _build_candidate(
     problem: Problem, ranked: RankedBackend, form: Form | None, request: SolveRequest
 ) -> MachineCandidate:
-    """Build the candidate of a backend: in the given form, else the one that uses the start, else the preferred one."""
+    """Build the candidate of a backend.
+
+    form: None for the dual if the backend can use the start there, else for the backend's preferred form.
+    """
     backend = ranked.backend_object
-    if form is None:
-        can_warm_start = request.can_warm_start(backend, "dual")
-        if can_warm_start:
-            form = "dual"
-        else:
-            form = backend.preferred_form(problem.space.is_linear)
+    if form is None and request.can_warm_start(backend, "dual"):
+        form = "dual"
+    elif form is None:
+        form = backend.preferred_form(problem.space.is_linear)
     size = measure_size(problem, form)
     return MachineCandidate(
         backend=backend, request=request, max_iter=ranked.max_iter, problem=problem, form=form,
@@ -109,8 +111,8 @@ def _rank_and_log(problem: Problem, request: SolveRequest) -> Iterable[RankedBac
 def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
     """Check that a backend supports the start, limits and options of its request.
 
-    Checking options imports the solver's package. With "auto" this is omitted if the set-up alone would exceed the time
-    limit, so that the backend will not be started.
+    Checking limits and options imports the solver's package. With "auto" they are not checked if the set-up alone would
+    exceed the time limit, because the backend is then not started.
 
     Raises UnsupportedError, UnknownOptionError.
     """
@@ -119,7 +121,9 @@ def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
     request = candidate.request
     if is_named and request.start is not None and not request.can_warm_start(backend, form):
         raise backend.build_warm_start_error(form)
+    if not request.has_requirements:
+        return
     supports_time_limit = request.time_limit is None or backend.abilities.supports("time_limit")
-    will_not_start = supports_time_limit and request.explain_late_start(candidate.setup_seconds) is not None
-    if request.has_requirements and (is_named or not will_not_start):
+    can_start = request.explain_late_start(candidate.setup_seconds) is None
+    if is_named or can_start or not supports_time_limit:
         backend.check_request(request.build_limits(backend), request.options)

@@ -80,7 +80,7 @@ MUTANTS = [
     Mutant("bounds/gap_bounder.py", "0.5 * distance * distance + terms", "terms", DUAL),
     Mutant("bounds/gap_bounder.py", "0.5 * distance * distance + terms", "0.5 * distance * distance", ROUNDING),
     Mutant("bounds/gap_bounder.py", "difference += 0.5 * group.ridge * error * error", "pass", DUAL),
-    Mutant("bounds/gap_bounder.py", "half = 0.5 * max(norm - distance, 0.0) ** 2", "half = 0.5 * norm**2", ROUNDING),
+    Mutant("bounds/gap_bounder.py", "size = 0.5 * max(norm - distance, 0.0) ** 2", "size = 0.5 * norm**2", ROUNDING),
     Mutant(
         "bounds/gap_bounder.py",
         "return distance + self._bound_repair(",
@@ -95,7 +95,10 @@ MUTANTS = [
     Mutant("bounds/repair.py", "surplus = -remainder", "surplus = remainder", ROUNDING),
     Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant(
-        "bounds/gap_bounder.py", "= self._value_radius(point, rows) + margin_rounding", "= margin_rounding", COUNTED
+        "bounds/gap_bounder.py",
+        "= self._bound_value_radius(point, rows) + margin_rounding",
+        "= margin_rounding",
+        COUNTED,
     ),
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.bound_half_distance(growth) + at.terms", "at.terms", ROUNDING),

@@ -1,4 +1,4 @@
-"""Parse and answer the messages of the page, one JSON object each; of several waiting solves only the newest."""
+"""Parse, queue and answer the messages of the page, one JSON object each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.request import read_id
 from qpsvm.faces.play.start import Start
 
-#: Characters that a message may have: the largest state with an α takes less than half.
+#: Maximum number of characters of a message: the largest state with an α has less than half of them.
 MAX_CHARACTERS = 1_000_000
-#: Messages that may wait besides the newest "solve".
+#: Maximum number of messages that wait, without the newest "solve".
 MAX_WAITING = 32
 
 
 def parse_message(text: str | None) -> Any:
-    """Parse the value of a message; `text` is None for a binary message. Raises RequestError."""
+    """Parse the JSON of a message; `text` is None for a binary message. Raises RequestError."""
     if text is None:
         raise RequestError("a message must be text, and this one is binary")
     if len(text) > MAX_CHARACTERS:
@@ -29,13 +29,13 @@ def parse_message(text: str | None) -> Any:
     except RecursionError:
         raise RequestError("the message is nested too deep") from None
     except json.JSONDecodeError as error:
-        raise RequestError(f"the message is no JSON: {error}") from None
-    except ValueError:  # what is left of JSON's grammar is a number that Python does not read
+        raise RequestError(f"the message is not valid JSON: {error}") from None
+    except ValueError:  # valid JSON, but an integer with more digits than Python converts
         raise RequestError("the message has a number of too many digits") from None
 
 
 def build_refusal(error: RequestError, message: Any = None) -> str:
-    """Build the answer to a message that is dropped or cannot be parsed."""
+    """Build the answer to a message that is refused: the queue is full, or the message cannot be parsed."""
     return json.dumps(build_failure(read_id(message), error))
 
 
@@ -43,13 +43,13 @@ def answer_message(message: Any, start: Start | None = None) -> str:
     """Answer a message, as text."""
     try:
         return json.dumps(reply(message, start), allow_nan=False)
-    except ValueError:  # a number that is not finite, which JSON does not have
+    except ValueError:  # the reply has a number that is not finite, which JSON does not have
         return json.dumps(build_internal_error(read_id(message)))
 
 
 @dataclass
 class MessageQueue:
-    """The unanswered messages of one connection, oldest first; of "solve", only the newest."""
+    """The unanswered messages of one connection, oldest first. Only the newest "solve" is kept."""
 
     messages: deque[Any] = field(default_factory=deque)
 

@@ -1,4 +1,4 @@
-"""Limit the time that a problem may take to certify and polish a point (`CertificationLimits`)."""
+"""Time limits for polishing and certifying a solver's point (`CertificationLimits`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from qpsvm.base.resources.clock import Clock
 
 @dataclass(frozen=True)
 class CertificationLimits:
-    """Time that follows a solver's run.
+    """Time limits of the work that follows a solver's run.
 
-    certificate_seconds: Seconds that one certificate may take. Where α has too many support vectors for that, a point
-        with fewer of them is certified.
-    polish_clock: Limit of polishing; None for none.
-    run_clock: Clock of the whole run, for what a machine has still to decide, such as whether classes can be separated;
-        None for no limit.
+    certificate_seconds: Maximum seconds of one certificate. If that of α would take longer, a point with fewer support
+        vectors is certified.
+    polish_clock: Clock that limits polishing; None for no limit.
+    run_clock: Clock of the whole run, which limits what else a machine decides, such as whether the classes can be
+        separated; None for no limit.
     """
 
     certificate_seconds: float = float("inf")

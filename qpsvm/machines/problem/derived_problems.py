@@ -1,7 +1,7 @@
 """Derive a machine from another one: with other parameters or samples, or of another class.
 
-`replace_parameters`, `restrict_to_rows` and `convert_problem` share with the new machine what stays the same: the
-samples, and the Gram matrix, or a block of it, if kernel and psd rule stay the same.
+`replace_parameters`, `restrict_to_rows` and `convert_problem` share what is unchanged with the new machine: the
+samples, and the Gram matrix, or a block of it, if kernel and psd rule are the same.
 """
 
 from __future__ import annotations
@@ -78,26 +78,26 @@ def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
 
 
 def convert_problem(
-    problem: MachineStatement, machine: str, weight: FloatArray | None = None, is_rescaled: bool = False,
+    problem: MachineStatement, class_name: str, weight: FloatArray | None = None, is_rescaled: bool = False,
     **hyperparameters: Any,
 ) -> Any:  # fmt: skip
     """Build a machine of another class over the same samples, with the same kernel, intercept and constraints.
 
-    machine: The name of the class, as importing the class here would be circular.
-    weight (n,): Other sample weights; None for the same.
-    is_rescaled: Whether its f is a multiple of this one's, so that constraints on f would have another meaning.
+    class_name: The name of the class in `qpsvm.machines`, whose import at the top would be circular.
+    weight (n,): New sample weights; None for the same.
+    is_rescaled: Whether the new f is a multiple of the f of `problem`.
 
-    Raises UnsupportedError.
+    Raises UnsupportedError if f is rescaled and `problem` has constraints on f, whose meaning would change.
     """
     if is_rescaled and problem.constraints:
         raise UnsupportedError(
-            f"f of the {machine} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
+            f"f of the {class_name} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
             "state these for the other machine"
         )
     samples = problem.samples
     if weight is not None:
         samples = TrainingSamples(samples.X, samples.target, freeze(weight), samples.classes, samples.feature_names)
-    new = object.__new__(getattr(import_module("qpsvm.machines"), machine))
+    new = object.__new__(getattr(import_module("qpsvm.machines"), class_name))
     new.constraints = problem.constraints
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new._set_hyperparameters(**hyperparameters)
@@ -108,7 +108,7 @@ def convert_problem(
 
 
 def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArray) -> float:
-    """Compute ν = Σα_i / Σ C_i s_i of a result, given the penalties C_i s_i, (n,).
+    """Compute ν = Σα_i / Σ C_i s_i of a result, given the penalties C_i times the sample weights s_i, (n,).
 
     Raises ParameterError, ParameterTypeError, DataError.
     """
@@ -120,35 +120,46 @@ def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArr
 
 
 def restrict_to_rows(problem: S, rows: IntArray) -> S:
-    """Restrict a machine to some of its active samples; its Gram matrix is a block of the known one.
+    """Restrict a machine to some of its active samples; its Gram matrix is a block of the one already computed.
 
     Hyperparameters are not checked again for these samples, unlike in `Problem.replace`.
 
     Shapes: rows (k,), indices into the active samples. Raises UnsupportedError.
     """
-    samples, space = problem.samples, problem.space
-    samples.check_unchanged()
+    space = problem.space
+    problem.samples.check_unchanged()
     if problem._dual_structure.mix is not None and problem._dual_structure.classes is None:
         raise UnsupportedError(f"{type(problem).__name__} has pairs of samples, and a subset would separate some pairs")
-    chosen = rows if problem._all_weights_positive else problem.active_rows[rows]
-    X: Matrix = select_rows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
-    target = samples.target[chosen]
-    if isinstance(problem.kernel, Precomputed):
-        X = np.ascontiguousarray(X[:, chosen])
-    X = X if isinstance(X, RowSource) else freeze(X)
-    weight = restrict_parameter(samples.weight, samples.n, chosen)
-    part = TrainingSamples(X, target, weight, samples.classes, samples.feature_names)
     _check_per_sample_values(problem)
+    sample_rows = rows if problem._all_weights_positive else problem.active_rows[rows]
+    subset = _restrict_samples(problem, sample_rows)
     hyperparameters = {
-        name: restrict_parameter(getattr(problem, name), samples.n, chosen) for name in problem._hyperparameters
+        name: restrict_parameter(getattr(problem, name), problem.samples.n, sample_rows)
+        for name in problem._hyperparameters
     }
-    new = with_samples(problem, part, hyperparameters)
-    if isinstance(space, FeatureSpace) and (restricted_space := space.restrict(rows, X)) is not None:
-        new.__dict__["space"] = restricted_space
+    new = replace_samples(problem, subset, hyperparameters)
+    if isinstance(space, FeatureSpace):
+        restricted_space = space.restrict(rows, subset.X)
+        if restricted_space is not None:
+            new.__dict__["space"] = restricted_space
     return new
 
 
-def with_samples(problem: S, samples: TrainingSamples, hyperparameters: Mapping[str, Any]) -> S:
+def _restrict_samples(problem: MachineStatement, rows: IntArray) -> TrainingSamples:
+    """Return some of the samples of a machine: rows (k,) are indices into all samples."""
+    samples = problem.samples
+    weight = restrict_parameter(samples.weight, samples.n, rows)
+    X: Matrix
+    if isinstance(samples.X, RowSource):
+        X = select_rows(samples.X, rows)
+    elif isinstance(problem.kernel, Precomputed):
+        X = freeze(np.ascontiguousarray(samples.X[rows][:, rows]))
+    else:
+        X = freeze(samples.X[rows])
+    return TrainingSamples(X, samples.target[rows], weight, samples.classes, samples.feature_names)
+
+
+def replace_samples(problem: S, samples: TrainingSamples, hyperparameters: Mapping[str, Any]) -> S:
     """Build the machine over other samples, with hyperparameters that are not checked again."""
     new = copy_without_cache(problem)
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)

@@ -1,4 +1,4 @@
-"""Attach evidence to errors for `error.verify()`: the infeasible problem, and the weights that prove infeasibility.
+"""Attach to errors the evidence that `error.verify()` checks: the infeasible problem, and the weights that prove it.
 
 `proofs_of_errors` is imported only when a proof is requested.
 """
@@ -36,10 +36,10 @@ HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 
 def _call_proof(function: str, *arguments: Any) -> Any:
-    """Call a function of `proofs_of_errors`, given by name."""
-    from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are imported on demand
+    """Call the function of `proofs_of_errors` of this name."""
+    from qpsvm.machines.problem import proofs_of_errors
 
-    return getattr(proofs, function)(*arguments)
+    return getattr(proofs_of_errors, function)(*arguments)
 
 
 def attach_hull_proof(error: HullsError, problem: MachineStatement) -> HullsError:
@@ -54,21 +54,24 @@ def build_margin_error(problem: MachineStatement, u: FloatArray, v: FloatArray, 
     u, v (n,): Weights of the nearest points of the two hulls.
     distance: Distance of these points.
     """
-    common_point = _call_proof("find_common_point", problem, u + v)
-    if isinstance(common_point, Mapping):  # exact weights of a common point
-        weights = np.array([float(common_point.get(row, 0)) for row in problem.active_rows.tolist()])
-        u, v, distance = (*(np.where(problem._active_target * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
-    if common_point:
+    meeting = _call_proof("find_common_point", problem, u + v)
+    if isinstance(meeting, Mapping):  # exact weights of a common point
+        weights = np.array([float(meeting.get(row, 0)) for row in problem.active_rows.tolist()])
+        u = np.where(problem._active_target > 0.0, weights, 0.0)
+        v = np.where(problem._active_target < 0.0, weights, 0.0)
+        distance = 0.0
+    if meeting:
         return attach_hull_proof(NotSeparableError(u, v, distance), problem)
-    return attach_hull_proof(MarginNotFoundError(u, v, distance, None if common_point is None else True), problem)
+    separable = True if meeting is False else None
+    return attach_hull_proof(MarginNotFoundError(u, v, distance, separable), problem)
 
 
 def build_constraints_error(error: InfeasibleConstraintsError, problem: MachineStatement) -> QPSVMError:
     """Build the error for linear constraints: proven infeasible, or without a feasible point found."""
     is_proven = _call_proof("is_proven_infeasible", problem, error.weights)
-    raised_error = error if is_proven else UndecidedConstraintsError(error.weights, error.bound, error.residual)
-    raised_error._evidence = partial(_call_proof, "prove_infeasible", copy_without_cache(problem), error.weights)
-    return raised_error
+    decided = error if is_proven else UndecidedConstraintsError(error.weights, error.bound, error.residual)
+    decided._evidence = partial(_call_proof, "prove_infeasible", copy_without_cache(problem), error.weights)
+    return decided
 
 
 def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDual:
@@ -85,21 +88,16 @@ def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDu
     gap_bounder = GapBounder(Accuracy(problem.space), svm)
     feasibility = find_row_feasibility(svm, gap_bounder, rows)
     if feasibility.farkas is not None:
-        raise build_constraints_error(
-            build_infeasible_error(svm, gap_bounder, rows, feasibility, problem._constraint_scale), problem
-        )
+        error = build_infeasible_error(svm, gap_bounder, rows, feasibility, problem._constraint_scale)
+        raise build_constraints_error(error, problem)
     if not feasibility.equal.any():
         return svm
-    return replace(
-        svm,
-        linear_constraints=replace(
-            constraints, equality_mask=np.concatenate([np.zeros(n_machine_rows, dtype=bool), feasibility.equal])
-        ),
-    )
+    equality_mask = np.concatenate([np.zeros(n_machine_rows, dtype=bool), feasibility.equal])
+    return replace(svm, linear_constraints=replace(constraints, equality_mask=equality_mask))
 
 
 def attach_balance_proof(error: InfeasibleNuError, problem: MachineStatement) -> InfeasibleNuError:
-    """Return the error with its evidence: the samples, whose weights sum to different totals in the two classes."""
+    """Return the error with its evidence: the samples, whose weights have different sums in the two classes."""
     error._evidence = partial(_call_proof, "prove_imbalance", error.nu, problem.samples)
     return error
 
@@ -110,20 +108,21 @@ def attach_class_balance_proof(
     """Return the error with its evidence, given only the sums of the weights of k classes.
 
     sums (k,), classes (k,): Sum of the weights, and label, of each class.
-    pair: Indices of the two classes; None for all other classes.
-    radius: Bound on the rounding error of the sums.
+    pair: Indices of two classes; None instead of the second for all classes but the first.
+    radius: Bound on the relative rounding error of the sums.
     """
     exact_sums = [Fraction(value) for value in sums.tolist()]
-    first, second = pair
-    if second is None:
-        other_sum = sum(exact_sums, -exact_sums[first])
+    one, other = pair
+    one_sum = exact_sums[one]
+    one_label = format_value(classes.tolist()[one])
+    if other is None:
+        other_sum = sum(exact_sums, -one_sum)
+        other_label = "the rest"
     else:
-        other_sum = exact_sums[second]
-    labels = (
-        "the rest" if second is None else format_value(classes.tolist()[second]),
-        format_value(classes.tolist()[first]),
-    )
+        other_sum = exact_sums[other]
+        other_label = format_value(classes.tolist()[other])
+    labels = other_label, one_label
     error._evidence = partial(
-        _call_proof, "prove_nu_exceeds_balance", error.nu, exact_sums[first], other_sum, labels, Fraction(radius)
+        _call_proof, "prove_nu_exceeds_balance", error.nu, one_sum, other_sum, labels, Fraction(radius)
     )
     return error

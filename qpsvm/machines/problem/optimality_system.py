@@ -25,7 +25,7 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.bordered_system import SymmetricSystem
-from qpsvm.machines.problem.derived_problems import get_hyperparameters, replace_parameters, with_samples
+from qpsvm.machines.problem.derived_problems import get_hyperparameters, replace_parameters, replace_samples
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.result_checks import check_result
 from qpsvm.result.svm_result import SVMResult
@@ -224,7 +224,7 @@ class OptimalitySystem:
         twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
         hyperparameters = {name: getattr(self.problem, name) for name in self.problem._hyperparameters}
         svm = self.svm
-        doubled_svm = with_samples(self.problem, twice, hyperparameters).svm
+        doubled_svm = replace_samples(self.problem, twice, hyperparameters).svm
         powers = []
         for a, b in ((svm.upper, doubled_svm.upper), (svm.curvature, doubled_svm.curvature)):
             usable = np.isfinite(a) & (np.asarray(a) > 0.0)

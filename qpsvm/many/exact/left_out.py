@@ -1,4 +1,4 @@
-"""Solve machines without some samples, from the optimum of all samples, by moving their α to 0 (`LeaveOutSolver`).
+"""Solve machines without some samples: move the α of these from the optimum of all samples to 0 (`LeaveOutSolver`).
 
     (LEAVE.1)  s from 0 to 1:  the bounds of the rows of sample i go from α_i to 0; if U and e of the other samples
                depend on the number of samples, they go to U and e of the machine without i
@@ -6,8 +6,8 @@
                penalty, D is unchanged, and the relative gap is at most P − D of all samples over |D|
 
 U are the upper bounds of α, and e the right-hand sides of the equalities. `RemovalBuilder` builds the data at s = 1.
-All machines start from one `Tableau`. If the tableau fails for a machine, an active set is followed, and if that gets
-stuck, `solve` runs. Each machine is certified like any other.
+Three methods are tried in turn: one `Tableau` for all machines, an active set that follows the path of (LEAVE.1), and
+`solve`. Each machine is certified like any other.
 
 Source: Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
 """
@@ -43,7 +43,7 @@ from qpsvm.space.kernels.functions import Precomputed
 
 #: A bound of a merged row counts as 0 if it is at most this share of the bound with all samples.
 ZERO_BOUND = 1e-12
-#: Points that are certified together with a larger gap than this are certified again one by one.
+#: Points that are certified together, and have a larger gap than this, are certified again one by one.
 GOOD_GAP = 1e-9
 #: f at the samples left out, and the certified gap of the machine without them.
 LeftOutValues = tuple[FloatArray, float]
@@ -76,7 +76,7 @@ class Removal:
 class LeaveOutSolver:
     """Finds the machines without some samples.
 
-    full_result, full_f: The result for all samples, and its f at the active samples.
+    full_result, full_alpha, full_f: The result for all samples, its α, and its f at the active samples.
     unchanged_gap: The bound of (LEAVE.2) on the gap of a machine whose optimum is that of all samples.
     active_set, tableau: The active set for all samples, and its tableau; None if rounding or memory prevents it.
     functions: The decision functions of the machines found so far.
@@ -103,20 +103,14 @@ class LeaveOutSolver:
         self.piece_certifier = PieceCertifier(self.signed_rows)
 
     def evaluate_batch(self, sets: list[IntArray]) -> list[LeftOutValues | None]:
-        """Do the same as `evaluate_without` for many sets of samples, by the tableau.
+        """Return what `evaluate_without` returns, for many sets of samples, by the tableau.
 
         An entry is None if the tableau finds no optimum, if the optimum does not change, (LEAVE.2), or if time is up.
         """
         results: list[LeftOutValues | None] = [None] * len(sets)
         if self.tableau is None:
             return results
-        removals: dict[int, Removal] = {}
-        for k, samples in enumerate(sets):
-            if self.clock.find_stop_reason():
-                break
-            with suppress(NoMachine):
-                if (removal := self.removals.build(samples)) is not None:
-                    removals[k] = removal
+        removals = self._build_removals(sets)
         optima = self.tableau.find_optima([(removal.rows_to_pin, removal.goal) for removal in removals.values()])
         found = {k: optimum for k, optimum in zip(removals, optima, strict=True) if optimum is not None}
         values = self._certify_all([removals[k] for k in found], list(found.values()))
@@ -124,6 +118,18 @@ class LeaveOutSolver:
             results[k] = result
             self.n_moved += result is not None
         return results
+
+    def _build_removals(self, sets: list[IntArray]) -> dict[int, Removal]:
+        """Return the removals that change the optimum, by the index of the set, until time is up."""
+        removals: dict[int, Removal] = {}
+        for k, samples in enumerate(sets):
+            if self.clock.find_stop_reason():
+                break
+            with suppress(NoMachine):
+                removal = self.removals.build(samples)
+                if removal is not None:
+                    removals[k] = removal
+        return removals
 
     def evaluate_without(self, samples: IntArray) -> LeftOutValues:
         """Return f of the machine without these samples, at the samples, and its gap. Raises NoMachine, Stopped."""
@@ -143,7 +149,7 @@ class LeaveOutSolver:
         """Certify optima together, by a few matrix products, and one by one if that fails; None if both fail."""
         results: list[LeftOutValues | None] = [None] * len(removals)
         problem = self.problem
-        # certified together, f is Kβ + b of the dual: neither centred, repaired, scaled, nor with an explicit w
+        # `_certify_together` evaluates f = Kβ + b of the dual: not centred, repaired or scaled, and without explicit w
         has_f_of_dual = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
         if removals and has_f_of_dual and problem._f_scale == 1.0:
             results = self._certify_together(removals, optima)
@@ -155,10 +161,9 @@ class LeaveOutSolver:
     def _certify_together(self, removals: list[Removal], optima: list[Point]) -> list[LeftOutValues | None]:
         """Certify optima as paths of length 0; None if a gap exceeds `GOOD_GAP` or b differs from the certified one."""
         goals = [removal.goal for removal in removals]
-        v = [self.piece_certifier.repair(optimum[0], goal) for optimum, goal in zip(optima, goals, strict=True)]
-        points, is_determined = self.piece_certifier.average_multipliers(
-            self.piece_certifier.build_points(v, [optimum[1] for optimum in optima], goals)
-        )
+        v = [self.piece_certifier.repair(raw_v, goal) for (raw_v, _), goal in zip(optima, goals, strict=True)]
+        unaveraged = self.piece_certifier.build_points(v, [mu for _, mu in optima], goals)
+        points, is_determined = self.piece_certifier.average_multipliers(unaveraged)
         all_columns = np.arange(len(removals))
         gaps = self.piece_certifier.bound_gaps(points, all_columns, all_columns)
         uppers = [removal.dual.upper for removal in removals]
@@ -167,21 +172,24 @@ class LeaveOutSolver:
         index = find_intercept_group(self.problem.svm)
         certified_b = np.zeros(len(b)) if index is None else points.mu[index]
         results: list[LeftOutValues | None] = [None] * len(removals)
-        for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == certified_b)).tolist():
+        is_certified = is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == certified_b)
+        for k in np.flatnonzero(is_certified).tolist():
             samples = removals[k].samples
             self.functions.add_coefficients(samples, coef[:, k], float(b[k]))
-            results[k] = points.f[self.signed_rows.distinct_index[samples], k] + b[k], float(gaps[k])
+            f = points.f[self.signed_rows.distinct_index[samples], k] + b[k]
+            results[k] = f, float(gaps[k])
         return results
 
     def _certify(self, removal: Removal, alpha: FloatArray) -> LeftOutValues | None:
-        """Return f and the gap of α over the rows of the dual; None if the gap exceeds the tolerance."""
-        problem, dual = self.problem, removal.dual
+        """Return f and the gap at an α over the rows of the dual; None if the gap exceeds the tolerance."""
+        problem = self.problem
+        dual = removal.dual
         certifier = Certifier(problem.space, dual)
         certificate = certifier.with_rounding_bound(certifier.certify(alpha), self.tol)
         if not certificate.gap <= self.tol:  # or the gap is NaN
             return None
         self.functions.add_certified(removal.samples, certificate)
-        # f of a ball has a further term of K(x, x), which is the level of its rows, so f is minus the violation
+        # f of a ball also has a term K(x, x), the level of its rows, so that f is minus the violation
         if problem._diagonal_weight:
             f = -certificate.violation * problem._f_scale
         else:
@@ -189,7 +197,7 @@ class LeaveOutSolver:
         return self.removals.reduce_to_samples(f)[removal.samples], float(certificate.gap)
 
     def _solve_without(self, samples: IntArray, is_removed: NDArray[np.bool_]) -> LeftOutValues:
-        """Find f without these samples by `solve`, started at the optimum of all. Raises NoMachine, Stopped."""
+        """Find f and gap without these samples by `solve`, from the optimum of all. Raises NoMachine, Stopped."""
         problem = self.problem
         remaining_samples = np.delete(np.arange(len(problem.active_rows)), samples)
         try:
@@ -216,7 +224,7 @@ class LeaveOutSolver:
 
 @dataclass(frozen=True)
 class _RemainingData:
-    """The data of the dual of the remaining samples: U of the rows, fields of the groups, and the unit."""
+    """Data of the dual of the remaining samples: U of the rows, fields of the groups by name, and the unit."""
 
     upper: FloatArray | float
     groups: list[dict[str, Any]]
@@ -266,9 +274,10 @@ class RemovalBuilder:
         dual = self._build_dual(samples, is_removed, n_removed_positive)
         goal = self.signed_rows.build_data(dual)
         changed = np.unique(self.signed_rows.merged_row[is_removed])
-        width = np.maximum(self.full_data.hi[changed], -self.full_data.lo[changed])
+        full_bound = np.maximum(self.full_data.hi[changed], -self.full_data.lo[changed])
         for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
-            bounds[changed] = np.where(np.abs(bounds[changed]) <= ZERO_BOUND * width, 0.0, bounds[changed])
+            is_zero = np.abs(bounds[changed]) <= ZERO_BOUND * full_bound
+            bounds[changed] = np.where(is_zero, 0.0, bounds[changed])
         return Removal(samples, is_removed, dual, goal, rows_to_pin=changed[goal.hi[changed] <= goal.lo[changed]])
 
     def reduce_to_samples(self, values: FloatArray) -> FloatArray:
@@ -295,9 +304,10 @@ class RemovalBuilder:
         return dual
 
     def _build_remaining_data(self, samples: IntArray, n_removed_positive: int) -> _RemainingData:
-        """Build the data of the dual of the other samples. Raises NoMachine.
+        """Build the data of the dual of the remaining samples. Raises NoMachine.
 
-        If all samples have equal weights, the data depend only on the number left of each class, and are cached.
+        If all samples have equal weights, the data depend only on the number of samples left in each class, and are
+        cached.
         """
         key = len(samples), n_removed_positive
         if key in self.remaining_cache:

@@ -26,7 +26,7 @@ from qpsvm.base.errors import (
     describe_nearest,
 )
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
+from qpsvm.machines.problem.derived_problems import get_kernel_parameters, replace_samples
 from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import MAY_BE_ZERO, replace_hyperparameters
 from qpsvm.program.svm_dual import SVMDual
@@ -158,7 +158,7 @@ def _replace_sample_value(problem: Problem, name: str, row: int, value: float) -
     values = {"sample_weight": np.array(samples.weight), "y": np.array(samples.target)}
     was_active = bool(values["sample_weight"][row] > 0.0)
     values[name][row] = value
-    new = with_samples(
+    new = replace_samples(
         problem,
         replace(samples, target=freeze(values["y"]), weight=freeze(values["sample_weight"])),
         {parameter: getattr(problem, parameter) for parameter in problem._hyperparameters},

@@ -27,31 +27,35 @@ from qpsvm.solvers.kernel.dual import SUM_TOL, KernelDual
 
 #: Ties are searched for in more rows than this: the search takes a hundredth of the time of the solve.
 MIN_ROWS_FOR_TIES = 500
-#: Minimum share of the rows that merging must remove to be worth a second set of arrays.
+#: Minimum share of the rows that merging must remove to be worth the memory of the merged rows.
 MIN_MERGED_SHARE = 0.15
 
 
 def find_cancelling_beta(X: Matrix, problem: KernelDual) -> FloatArray | None:
     """Return β (n,) of (KTIES.3), with few nonzero entries; None if (KTIES.3) does not hold."""
     ties = find_ties(X)
-    plus, minus = problem.target_sums
-    assert ties is not None
+    assert ties is not None  # it is None only for a `min_share`
+    sum_above, sum_below = problem.target_sums
     high = ties.sum_groups(problem.high)  # ΣU₊
     low = -ties.sum_groups(problem.low)  # ΣU₋
     capacity = np.minimum(high, low)
     capacity_before = np.asarray(np.cumsum(capacity, dtype=np.longdouble) - capacity, dtype=float)
-    if plus != -minus or capacity_before[-1] + capacity[-1] < (1.0 - SUM_TOL) * plus:
+    if sum_above != -sum_below or capacity_before[-1] + capacity[-1] < (1.0 - SUM_TOL) * sum_above:
         return None
-    sums = np.clip(plus - capacity_before, 0.0, capacity)  # Σα of each label: one x after the other is filled
-    shares = [sums / np.where(bound > 0.0, bound, 1.0) for bound in (high, low)]
-    return ties.expand_groups(shares[0]) * problem.high + ties.expand_groups(shares[1]) * problem.low
+    sums = np.clip(sum_above - capacity_before, 0.0, capacity)  # Σα of each label: one x after the other is filled
+    share_of_high = sums / np.where(high > 0.0, high, 1.0)
+    share_of_low = sums / np.where(low > 0.0, low, 1.0)
+    return ties.expand_groups(share_of_high) * problem.high + ties.expand_groups(share_of_low) * problem.low
 
 
 def list_tie_labels(problem: KernelDual) -> list[FloatArray]:
     """List the values, (n,) each, that ties must share besides x, as arguments of `find_ties`."""
-    # the levels of a ν-SVM are all 0 and do not tell its classes apart, so labels are compared, too
-    labels = [problem.sign] if problem.is_nu_svm else []
-    return [problem.level, *labels, *([] if isinstance(problem.tube, float) else [problem.tube])]
+    values = [problem.level]
+    if problem.is_nu_svm:  # all levels are 0, also those of different classes
+        values.append(problem.sign)
+    if not isinstance(problem.tube, float):
+        values.append(problem.tube)
+    return values
 
 
 def merge_ties(problem: KernelDual, ties: Ties) -> KernelDual:
@@ -62,8 +66,9 @@ def merge_ties(problem: KernelDual, ties: Ties) -> KernelDual:
 
 
 def split_ties(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
-    """Return β (n,) for its sums over the groups (g,), filling the rows of a group one after the other, (KTIES.2)."""
+    """Return β (n,), given its sums over the groups, beta (g,): a group is filled row by row, (KTIES.2)."""
     if problem.has_kink or problem.is_sign_constrained or problem.is_nu_svm:
-        up = ties.distribute_alpha(np.maximum(beta, 0.0), problem.high)
-        return up - ties.distribute_alpha(np.maximum(-beta, 0.0), -problem.low)
+        positive_part = ties.distribute_alpha(np.maximum(beta, 0.0), problem.high)
+        negative_part = ties.distribute_alpha(np.maximum(-beta, 0.0), -problem.low)
+        return positive_part - negative_part
     return problem.low + ties.distribute_alpha(beta - ties.sum_groups(problem.low), problem.weight)

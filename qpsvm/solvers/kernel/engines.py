@@ -158,8 +158,8 @@ class EngineSearch:
         if found is None:
             return False
         point = self.measure_point(found.beta)
-        self.update_best("interior points", replace(point, gap=0.0) if found.is_zero else point)
-        return found.is_zero
+        self.update_best("interior points", replace(point, gap=0.0) if found.has_zero_w else point)
+        return found.has_zero_w
 
     def _fits_memory(self) -> bool:
         """Return whether there is memory for the Gram matrix and a copy of it."""

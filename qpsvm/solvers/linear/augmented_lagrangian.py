@@ -69,10 +69,10 @@ class AugmentedLagrangian:
             self._estimate = np.zeros(problem.rows.n)
         else:
             self._estimate = start.multiplier
-        if start.slack is None:
+        if start.residuals is None:
             self._residuals = self._compute_residuals()
         else:
-            self._residuals = start.slack.copy()
+            self._residuals = start.residuals.copy()
         self._alpha = self._gradient = self._q = np.empty(0)
         self._response = MultiplierResponse(self._losses, start.sigma)
         self._arguments = self._response.compute_arguments(self._estimate, self._residuals)

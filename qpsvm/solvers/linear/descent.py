@@ -89,7 +89,7 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
 
 def as_start(problem: RowProblem, point: LinearPoint) -> LinearStart:
     """Return the start of Newton steps that resume from a pair."""
-    return LinearStart(point.W, point.alpha, problem.losses.warm_sigma, point.slack)
+    return LinearStart(point.W, point.alpha, problem.losses.warm_sigma, point.residuals)
 
 
 def is_newton_cheap(problem: RowProblem) -> bool:

@@ -267,7 +267,7 @@ class LinearStart:
     W: FloatArray
     multiplier: FloatArray | None
     sigma: float
-    slack: FloatArray | None = None
+    residuals: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +279,7 @@ class LinearPoint:
 
     W: FloatArray
     alpha: FloatArray
-    slack: FloatArray
+    residuals: FloatArray
     dual: float
     gap: float
     sigma: float
@@ -302,14 +302,14 @@ def certify_pair(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | 
         gradient = problem.rows.gradient(alpha)
     elif len(changed := np.flatnonzero(alpha != pair.alpha)):
         gradient = gradient + problem.rows.gradient(alpha[changed] - pair.alpha[changed], changed)
-    mismatch = problem.losses.compute_gap(alpha, pair.slack)
+    mismatch = problem.losses.compute_gap(alpha, pair.residuals)
     value = problem.losses.compute_dual_value(alpha)
     q_hat = gradient + problem.offset
     residual, complementarity, half_square = problem.measure_gap(
         float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch
     )
     dual = problem.compute_dual(value, half_square)
-    return LinearPoint(W, alpha, pair.slack, dual, residual + complementarity, pair.sigma)
+    return LinearPoint(W, alpha, pair.residuals, dual, residual + complementarity, pair.sigma)
 
 
 def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | None = None) -> LinearPoint:
@@ -317,12 +317,12 @@ def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArr
     certified = certify_pair(problem, pair, gradient)
     if not problem.losses.is_standard_hinge or problem.offset[-1]:
         return certified
-    depth = float(pair.slack.max(initial=-np.inf))
+    depth = float(pair.residuals.max(initial=-np.inf))
     if not certified.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
         return certified
     growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
-    slack = 1.0 - growth * (1.0 - pair.slack)
-    stretched = certify_pair(problem, replace(pair, W=growth * pair.W, slack=slack), gradient)
+    residuals = 1.0 - growth * (1.0 - pair.residuals)
+    stretched = certify_pair(problem, replace(pair, W=growth * pair.W, residuals=residuals), gradient)
     return stretched if stretched.gap < certified.gap else certified
 
 
@@ -336,11 +336,11 @@ def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, fixed_sum
     free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.restrict_rows(free)
     for _ in range(CORRECTIONS):
-        slack = members.compute_slack_product(alpha[free])
-        total = float(slack.sum())
+        slack_product = members.compute_slack_product(alpha[free])
+        total = float(slack_product.sum())
         surplus = float(y @ alpha)
         if not 0.0 < total < np.inf:
             break
         surplus += fixed_sum
-        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * slack))
+        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * slack_product))
     return alpha

@@ -1,6 +1,6 @@
 """Solve a linear machine with many rows on bands of rows near a kink (`solve_large`).
 
-Most α of a large problem are at 0 or at a bound, and the margins tell which. So guess which rows are near a kink, solve
+Most α of a large problem are 0 or at a bound, and the margins tell which. So guess which rows are near a kink, solve
 for those, check all rows, and repeat:
 
     (WORK.1)  the band is the rows at most τ from a kink, where their α changes (|1 − m_i| ≤ τ for a hinge); the other
@@ -8,12 +8,12 @@ for those, check all rows, and repeat:
               those of (SUB.1) to (SUB.3)
     (WORK.2)  the gap on all rows is that on the band plus (LOSSES.3) of the violators, the fixed rows that turned out
               to be on the wrong side; Σ C_i|1 − m_i| over them for hinges
-    (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
-              spread as densely as the N_τ rows of the present band; C̄ is the mean bound
+    (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): rows within it, as dense as the N_τ rows of the present band, could
+              cause the present gap; C̄ is the mean bound
 
-If the method fails on a band because the guess was wrong, it runs on all rows from the present W. The first band and
-each check cost one pass over all rows; everything else is work on the band. Vectors of length n are computed block by
-block, because with few columns they dominate memory and time.
+If the guesses of the band are wrong, the method runs on all rows from the present W. The first band and each check
+cost one pass over all rows; everything else is work on the band. Vectors of length n are computed block by block,
+because with few columns they dominate memory and time.
 
 The first guess is from two subsamples (`estimate_weights`), or from a neighbouring problem (`estimate_nearby`):
 
@@ -42,6 +42,8 @@ from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: A relative gap that is only rounding.
 EPS = float(np.finfo(float).eps)
+#: A positive number in place of a distance of 0, by which σ is divided.
+TINY = float(np.finfo(float).tiny)
 
 
 def is_large(n: int, d: int) -> bool:
@@ -50,9 +52,9 @@ def is_large(n: int, d: int) -> bool:
 
 
 def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
-    """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
+    """Solve (ALM.1), with finite bounds, to a relative gap of `goal`.
 
-    All bounds are finite.
+    The start is `first` if it has a multiplier, else the solution of subsamples.
     """
     multiplier = first.multiplier
     if multiplier is None:
@@ -72,7 +74,7 @@ def improve_start(problem: RowProblem, first: LinearStart, budget: Budget) -> Li
 
 @dataclass(frozen=True, eq=False)
 class WeightEstimate:
-    """W (d + 1,) of (SUB.1) and τ of (SUB.2)."""
+    """W (d + 1,) and τ of (SUB.1) and (SUB.2), or of (SUB.3)."""
 
     W: FloatArray
     tau: float
@@ -80,28 +82,31 @@ class WeightEstimate:
 
 def choose_sample_size(n: int, d: int) -> int:
     """Return n₀, the rows in both subsamples, such that solving them costs about as much as the resulting band."""
-    return 2 * (int(max(SETTINGS.sample_rows, (2.0 * n * np.sqrt(d)) ** (2 / 3))) // 2)
+    balanced = (2.0 * n * np.sqrt(d)) ** (2 / 3)
+    half = int(max(SETTINGS.sample_rows, balanced)) // 2
+    return 2 * half
 
 
 def estimate_weights(problem: RowProblem, first: LinearStart, budget: Budget) -> WeightEstimate:
-    """Estimate (SUB.1) and (SUB.2) for (ALM.1); both subsamples start at `first`."""
+    """Estimate W and τ by (SUB.1) and (SUB.2); the solves of both subsamples start at `first`."""
     rows = problem.rows
-    n0 = choose_sample_size(rows.n, rows.d)
-    drawn_rows, solutions = [], []
-    subsamples = _draw_subsamples(rows.y, n0)
-    for (index, weight), selected in zip(subsamples, rows.select_many([index for index, _ in subsamples]), strict=True):
+    subsamples = _draw_subsamples(rows.y, choose_sample_size(rows.n, rows.d))
+    sampled_rows = rows.select_many([index for index, _ in subsamples])
+    solutions = []
+    for (index, weight), selected in zip(subsamples, sampled_rows, strict=True):
         losses = problem.losses.restrict_rows(index).scale_by(compress_constant(weight))
-        part = RowProblem(selected, losses, problem.ridge, problem.offset)
-        run = AugmentedLagrangian(part, LinearStart(first.W, None, losses.first_sigma), budget, "subsample")
-        solutions.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
-        drawn_rows.append(part.rows)
-    changes = np.concatenate([part.margins(solutions[0] - solutions[1]) for part in drawn_rows])
-    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(changes @ changes / len(changes)))
-    return WeightEstimate(0.5 * (solutions[0] + solutions[1]), tau)
+        subproblem = RowProblem(selected, losses, problem.ridge, problem.offset)
+        run = AugmentedLagrangian(subproblem, LinearStart(first.W, None, losses.first_sigma), budget, "subsample")
+        point, _ = run.run(SETTINGS.sample_goal, certify=False)
+        solutions.append(point.W)
+    W1, W2 = solutions
+    changes = np.concatenate([selected.margins(W1 - W2) for selected in sampled_rows])
+    rms = float(np.sqrt(changes @ changes / len(changes)))
+    return WeightEstimate(0.5 * (W1 + W2), SETTINGS.standard_errors * 0.5 * rms)
 
 
 def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> WeightEstimate:
-    """Estimate (SUB.3) in one pass."""
+    """Estimate τ by (SUB.3) at the given W (d + 1,) and α (n,), in one pass over all rows."""
     by_block: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
     step = max(1, rows.n // SAMPLE_ROWS)
@@ -109,18 +114,20 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses = problem.losses.restrict_rows(block)
         a = alpha[block].copy()
-        slack = losses.compute_residuals(m)
-        by_block[block.start] = losses.measure_kink_distance(slack)[::step], losses.compute_gap(a, slack)
+        residuals = losses.compute_residuals(m)
+        by_block[block.start] = losses.measure_kink_distance(residuals)[::step], losses.compute_gap(a, residuals)
         return a
 
     q_hat = rows.scan(W, visit) + problem.offset
-    distances = np.concatenate([np.empty(0), *(distance for distance, _ in sort_by_start(by_block))])
-    mismatch = sum(gap for _, gap in sort_by_start(by_block))
+    found = sort_by_start(by_block)
+    mismatch = sum(gap for _, gap in found)
     residual, complementarity, _ = problem.measure_gap(float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch)
-    sample = np.sort(distances)
-    capacities = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
+    # each sampled distance is tried as τ: C̄ N_τ τ, with N_τ estimated from the sample, grows with τ
+    taus = np.sort(np.concatenate([np.empty(0), *(distances for distances, _ in found)]))
+    capacities = problem.losses.jump * rows.n / len(taus) * np.arange(1, len(taus) + 1) * taus
     target = SETTINGS.capacity * (residual + complementarity)
-    return WeightEstimate(W, float(sample[min(int(np.searchsorted(capacities, target)), len(sample) - 1)]))
+    position = min(int(np.searchsorted(capacities, target)), len(taus) - 1)
+    return WeightEstimate(W, float(taus[position]))
 
 
 def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
@@ -147,10 +154,12 @@ def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class _BandCheck:
-    """Result of a pass over all rows: the gap there (WORK.2), the violators (k,), and N_τ as `n_near`.
+    """Result of a pass over all rows, (WORK.2).
 
-    gap, dual: P − D and D over all rows.
     relative_gap, band_gap: The relative gaps over all rows, and over the band.
+    gap, dual: P − D and D over all rows.
+    violators (k,): Indices of the fixed rows on the wrong side.
+    n_near: N_τ, the number of rows at most τ from a kink.
     """
 
     relative_gap: float
@@ -164,8 +173,8 @@ class _BandCheck:
 class _BandSolver:
     """Solver by (WORK.1) to (WORK.3).
 
-    _slack, _alpha, _in_band (n,): r = ℓ − ZW at the present W, α (in the band, the initial multiplier), and the mask
-        of the band.
+    _residuals, _alpha (n,): r = ℓ − ZW at the present W, and α; in the band α is the initial multiplier.
+    _in_band (n,), _band_index (k,): The band as a mask, and as ascending indices.
     _fixed_gradient (d + 1,), _fixed_value: The contribution of the fixed rows to h and κ.
     """
 
@@ -177,7 +186,8 @@ class _BandSolver:
         self._W = guess.W
         self._tau = guess.tau
         self._sigma = 1.0
-        self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
+        self._residuals = np.empty(problem.rows.n)
+        self._alpha = np.empty(problem.rows.n)
         self._in_band = np.zeros(problem.rows.n, dtype=bool)
         self._band_index = np.empty(0, dtype=np.intp)
         self._fixed_gradient = np.zeros(problem.rows.d + 1)
@@ -188,7 +198,7 @@ class _BandSolver:
     @property
     def state(self) -> LinearStart:
         """Start from which the method on all rows can resume."""
-        return LinearStart(self._W, self._alpha, self._sigma, self._slack)
+        return LinearStart(self._W, self._alpha, self._sigma, self._residuals)
 
     def solve(self) -> tuple[LinearPoint, StopReason] | None:
         """Run rounds of (WORK.1) to (WORK.3); return None if the method on all rows should take over."""
@@ -204,7 +214,7 @@ class _BandSolver:
 
     def _initialise_band(self) -> None:
         """Build the band (WORK.1) at the present W and τ in one pass, with α interpolated between its bounds."""
-        tau = max(self._tau, float(np.finfo(float).tiny))
+        tau = max(self._tau, TINY)
         self._sigma = self._losses.jump / tau
         if self._losses.is_smooth:
             self._sigma = min(self._sigma, self._losses.first_sigma)
@@ -212,11 +222,12 @@ class _BandSolver:
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
             losses = self._losses.restrict_rows(block)
-            slack = losses.compute_residuals(m, out=self._slack[block])
-            fixed = losses.compute_optimal_dual(slack)
+            residuals = losses.compute_residuals(m, out=self._residuals[block])
+            fixed = losses.compute_optimal_dual(residuals)
             self._alpha[block] = fixed
-            band = np.flatnonzero(~(losses.measure_kink_distance(slack) > tau))  # NaN joins the band, to be detected
-            self._alpha[block][band] = losses.restrict_rows(band).evaluate_ramp(slack[band], tau)
+            is_outside = losses.measure_kink_distance(residuals) > tau
+            band = np.flatnonzero(~is_outside)  # NaN joins the band, to be detected
+            self._alpha[block][band] = losses.restrict_rows(band).evaluate_ramp(residuals[band], tau)
             fixed[band] = 0.0
             by_block[block.start] = band + block.start, losses.compute_dual_value(fixed)
             return fixed
@@ -233,32 +244,35 @@ class _BandSolver:
         return len(self._band_index)
 
     def _run_round(self, goal: float) -> tuple[StopReason | None, float]:
-        """Solve on the band, more exactly as long as it limits the gap; then choose the next band and goal.
+        """Solve on the band, to smaller and smaller gaps, until fixed rows limit the gap; then replace the band.
 
         Returns the reason to stop, or None to continue, and the goal of the next round.
         """
-        index, problem = self._band_index, self._problem
-        rows, losses = problem.rows.select(index), self._losses.restrict_rows(index)
+        problem = self._problem
+        index = self._band_index
+        rows = problem.rows.select(index)
+        losses = self._losses.restrict_rows(index)
         subproblem = RowProblem(rows, losses, problem.ridge, self._fixed_gradient + problem.offset, self._fixed_value)
-        start = LinearStart(self._W, self._alpha[index], self._sigma, self._slack[index])
+        start = LinearStart(self._W, self._alpha[index], self._sigma, self._residuals[index])
         run = AugmentedLagrangian(subproblem, start, self._budget, "band")
         while True:
             point, reason = run.run(goal, certify=False, patient=False)
             check = self._check_all_rows(subproblem, point)
             if subproblem.is_zero_optimal(point.alpha):
-                self._best = LinearPoint(point.W, self._alpha, self._slack, point.dual, point.gap, point.sigma)
+                self._best = LinearPoint(point.W, self._alpha, self._residuals, point.dual, point.gap, point.sigma)
                 return "converged", goal
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
-            if self._budget.find_stop_reason():
-                return self._budget.find_stop_reason(), goal
+            stop_reason = self._budget.find_stop_reason()
+            if stop_reason:
+                return stop_reason, goal
             if reason == "numerical_error":
                 return None, self._widen_band(goal)
             next_band = self._choose_next_band(check, point)
-            is_limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            count = int(np.count_nonzero(next_band))
-            if is_limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
-                self._sigma = min(point.sigma, self._losses.jump / self._measure_depth(check))
+            fixed_rows_limit_gap = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
+            band_shrinks = np.count_nonzero(next_band) < SETTINGS.shrink_share * self._n_band_rows
+            if fixed_rows_limit_gap or band_shrinks:
+                self._sigma = min(point.sigma, self._losses.jump / self._find_largest_violation(check))
                 self._W = point.W
                 self._replace_band(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
@@ -272,56 +286,55 @@ class _BandSolver:
 
         def visit(block: slice, m: FloatArray) -> None:
             losses = self._losses.restrict_rows(block)
-            slack = losses.compute_residuals(m, out=self._slack[block])
-            is_violator = losses.find_changed(self._alpha[block], slack)
-            is_violator &= ~self._in_band[block]
-            found = np.flatnonzero(is_violator)
-            violators_gap = losses.restrict_rows(found).compute_gap(self._alpha[block][found], slack[found])
-            n_near = int(np.count_nonzero(losses.measure_kink_distance(slack) <= self._tau))
-            checked[block.start] = found + block.start, violators_gap, n_near
+            residuals = losses.compute_residuals(m, out=self._residuals[block])
+            is_violator = losses.find_changed(self._alpha[block], residuals) & ~self._in_band[block]
+            violators = np.flatnonzero(is_violator)
+            gap = losses.restrict_rows(violators).compute_gap(self._alpha[block][violators], residuals[violators])
+            n_near = int(np.count_nonzero(losses.measure_kink_distance(residuals) <= self._tau))
+            checked[block.start] = violators + block.start, gap, n_near
 
         self._problem.rows.scan(point.W, visit)
         found = sort_by_start(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows, _, _ in found)])
         violators_gap = sum(gap for _, gap, _ in found)
         n_near = sum(count for _, _, count in found)
-        slack = self._slack[self._band_index]
-        pair = LinearPoint(point.W, point.alpha, slack, point.dual, point.gap + violators_gap, point.sigma)
+        residuals = self._residuals[self._band_index]
+        pair = LinearPoint(point.W, point.alpha, residuals, point.dual, point.gap + violators_gap, point.sigma)
         self._budget.report("all rows", self._n_band_rows, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
-            pair = certify_pair(subproblem, pair)  # changes only free α, all of which are in the band
-            pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + violators_gap, pair.sigma)
+            pair = certify_pair(subproblem, pair)  # changes free α only, and they are all in the band
+            pair = LinearPoint(pair.W, pair.alpha, residuals, pair.dual, pair.gap + violators_gap, pair.sigma)
         self._alpha[self._band_index] = pair.alpha
         self._save_best(pair)
         return _BandCheck(pair.relative_gap, point.relative_gap, pair.gap, pair.dual, violators, n_near)
 
     def _save_best(self, pair: LinearPoint) -> None:
-        """Save the pair with α and r of all rows if it is the best; they are copied unless the run ends."""
+        """Save the pair with α and r of all rows if it is the best; α and r are copied unless the run ends."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
         is_final = pair.relative_gap <= self._goal
         if is_final:
-            alpha, slack = self._alpha, self._slack
+            alpha, residuals = self._alpha, self._residuals
         else:
-            alpha, slack = self._alpha.copy(), self._slack.copy()
-        self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
+            alpha, residuals = self._alpha.copy(), self._residuals.copy()
+        self._best = LinearPoint(pair.W, alpha, residuals, pair.dual, pair.gap, pair.sigma)
 
     def _choose_next_band(self, check: _BandCheck, point: LinearPoint) -> Mask:
-        """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
-        violators = check.violators
+        """Update τ by (WORK.3), and return the mask (n,) of the next band, which has all violators and free rows."""
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.n_near))))
-        self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.tau_growth * self._tau)
-        band = self._losses.measure_kink_distance(self._slack) <= self._tau
-        band[violators] = True
-        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(point.alpha)]] = True
+        self._tau = min(max(tau, self._find_largest_violation(check)), SETTINGS.tau_growth * self._tau)
+        is_free = self._losses.restrict_rows(self._band_index).find_free(point.alpha)
+        band = self._losses.measure_kink_distance(self._residuals) <= self._tau
+        band[check.violators] = True
+        band[self._band_index[is_free]] = True
         return band
 
-    def _measure_depth(self, check: _BandCheck) -> float:
-        """Return the largest violation, or a tiny number if there are no violators."""
+    def _find_largest_violation(self, check: _BandCheck) -> float:
+        """Return the largest distance of a violator from its kink; a tiny number if there are no violators."""
         violators = check.violators
-        depths = self._losses.restrict_rows(violators).measure_kink_distance(self._slack[violators])
-        return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
+        distances = self._losses.restrict_rows(violators).measure_kink_distance(self._residuals[violators])
+        return max(float(distances.max(initial=0.0)), TINY)
 
     def _replace_band(self, band: Mask) -> None:
         """Replace the band by the rows of a mask (n,); rows that leave it are fixed according to their residual."""
@@ -329,13 +342,14 @@ class _BandSolver:
         index = np.flatnonzero(band)
         leaving = self._band_index[~band[self._band_index]]
         entering = index[~self._in_band[index]]
-        self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._slack[leaving])
+        self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._residuals[leaving])
         changed = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
         self._fixed_gradient = self._fixed_gradient + rows.gradient(change, changed)
         self._fixed_value += self._losses.restrict_rows(leaving).compute_dual_value(self._alpha[leaving])
         self._fixed_value -= self._losses.restrict_rows(entering).compute_dual_value(self._alpha[entering])
-        self._band_index, self._in_band = index, band
+        self._band_index = index
+        self._in_band = band
 
     def _widen_band(self, goal: float) -> float:
         """Return to the previous W with a wider band, after a wrong guess; return the goal."""

@@ -63,7 +63,7 @@ def test_the_point_is_feasible_and_has_no_w(kernel, weighted):
     dual = build_nu_dual(y, 0.2, weight)
     found = solve_with_low_rank(KernelBlocks(kernel, X), dual, Effort(None, None))
     assert found is not None
-    assert found.is_zero
+    assert found.has_zero_w
     assert ((dual.low <= found.beta) & (found.beta <= dual.high)).all()
     assert np.abs(found.beta).sum() == pytest.approx(0.2, rel=1e-12)
     assert abs(found.beta.sum()) <= 1e-15
@@ -79,7 +79,7 @@ def test_hulls_that_are_barely_apart_are_not_said_to_meet():
     dual = build_nu_dual(y, 0.1)
     found = solve_with_low_rank(KernelBlocks(kernel, X), dual, Effort(None, None))
     assert found is not None
-    assert not found.is_zero
+    assert not found.has_zero_w
     result = qpsvm.solve(NuSVM(X, y, 0.1, kernel), "kernel_newton", check=False)
     assert 0.0 < result.rho < 1e-6
     assert result.gap <= 1e-4

@@ -40,12 +40,14 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: N of (EXP.1) is 2 to this power.
 TABLE_BITS = 11
-#: Lower exponents are replaced by this one, and no exponent may exceed its negative: (EXP.2), (EXP.6).
+#: Exponents below this one are replaced by it, and no exponent may exceed its negative: (EXP.2), (EXP.6).
 LOWEST = -700.0
 #: The same for `exp_double_double`, where the second double must not underflow either.
 LOWEST_DOUBLE_DOUBLE = -600.0
-#: Bounds of the relative error, (EXP.6) and (EXP.7).
-MAX_ERROR, DOUBLE_DOUBLE_ERROR = 2.5 * UNIT, 2.0**-88
+#: Bound on the relative error of `Exponential`, (EXP.6).
+MAX_ERROR = 2.5 * UNIT
+#: Bound on the relative error of `exp_double_double`, (EXP.7).
+DOUBLE_DOUBLE_ERROR = 2.0**-88
 #: Bits after the point in (EXP.8), and in the tables.
 BITS = 192
 #: In (EXP.8) the exponent is halved this many times, and the value of Taylor's series is squared as often.
@@ -89,8 +91,9 @@ def compute_ln2(bits: int) -> int:
 
 @cache
 def compute_tables() -> ExponentialTables:
-    """Compute the constants from integers, at the first call, in some milliseconds."""
-    N, unit = 1 << TABLE_BITS, 1 << BITS
+    """Compute the constants from integers; the first call takes some milliseconds."""
+    N = 1 << TABLE_BITS
+    unit = 1 << BITS
     root = 2 * unit
     for _ in range(TABLE_BITS):
         root = math.isqrt(root * unit)  # in the end 2^(1/N), in units of 2⁻¹⁹²
@@ -103,16 +106,20 @@ def compute_tables() -> ExponentialTables:
     remainders = [value - int(Fraction(h) * unit) for value, h in zip(values, high.tolist(), strict=True)]
     low = np.array([remainder / unit for remainder in remainders])
     lambda_ = Fraction(compute_ln2(BITS), unit * N)
-    first = _round_to_bits(lambda_)
-    second = _round_to_bits(lambda_ - first)
+    first = _round_to_32_bits(lambda_)
+    second = _round_to_32_bits(lambda_ - first)
     offsets = np.arange(N, dtype=np.int64) << (52 - TABLE_BITS)
     return ExponentialTables(
-        high.view(np.int64) - offsets, high, low, float(1 / lambda_), (float(first), float(lambda_ - first)),
-        (float(first), float(second), float(lambda_ - first - second)),
-    )  # fmt: skip
+        bits=high.view(np.int64) - offsets,
+        high=high,
+        low=low,
+        inverse_lambda=float(1 / lambda_),
+        lambda_in_two=(float(first), float(lambda_ - first)),
+        lambda_in_three=(float(first), float(second), float(lambda_ - first - second)),
+    )
 
 
-def _round_to_bits(value: Fraction) -> Fraction:
+def _round_to_32_bits(value: Fraction) -> Fraction:
     """Round a number to the nearest one with 32 bits."""
     unit = Fraction(2) ** (math.frexp(float(value))[1] - 32)
     return round(value / unit) * unit
@@ -149,7 +156,7 @@ class Exponential:
         np.subtract(r, product, out=r)
         np.multiply(n, table.lambda_in_two[1], out=n)
         np.subtract(r, n, out=r)  # (EXP.4)
-        np.multiply(r, 1.0 / 6.0, out=n)
+        np.multiply(r, 1.0 / 6.0, out=n)  # from here on the memory of n holds p
         np.add(n, 0.5, out=n)
         np.multiply(n, r, out=n)
         np.add(n, 1.0, out=n)
