@@ -115,7 +115,8 @@ class QPAttempt:
         primal = upper.value
         change = max(self.change, lower.g_change)
         if lower.q_change is not None:  # the lower bound is for a changed q, which increases f by at most this
-            primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)  # covers its rounding
+            if math.isfinite(primal):
+                primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)  # covers its rounding
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.q_change / np.where(sizes > 0.0, sizes, 1.0)).max()))
         gap = _compute_gap(primal, lower.value)

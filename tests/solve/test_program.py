@@ -70,6 +70,38 @@ def test_bounds_that_overflow_are_no_crash():
     assert result.dual <= -1.0 <= result.primal
 
 
+@pytest.mark.parametrize("form", [np.array, sp.csr_array])
+def test_what_overflows_proves_nothing(form):
+    """No x satisfies both rows; their products are ∞ in floats, with a difference of NaN. So are some multipliers'."""
+    G = form([[1e200, -1e200], [-1e200, 1e200]])
+    program = QPBounds(qpsvm.QP(P=np.zeros((2, 2)), q=[0.0, 0.0], G=G, h=[-1.0, -1.0]))
+    with np.errstate(all="ignore"):
+        for entry in (1e200, 1e308, math.inf):
+            assert program.bound_above(np.full(2, entry), None).value == math.inf
+        tiny = QPBounds(qpsvm.QP(P=[[0.0]], q=[0.0], A=form([[-7e-12]]), b=[7e-33], lb=0.0, ub=3e-8))
+        assert tiny.bound_below(np.zeros(1), np.array([-2.78e303]), np.zeros(0)).value == -math.inf
+        rows = {
+            "A": form([[-1.2, -0.6]]),
+            "b": [0.0],
+            "G": form([[-1e9, 0.0], [-0.4, -1.1], [1e9, 0.0]]),
+            "h": np.ones(3),
+        }
+        free = qpsvm.QP(P=np.zeros((2, 2)), q=np.zeros(2), **rows, lb=[0.0, -math.inf], ub=[1.0, math.inf])
+        z = np.array([7e299, 5e299, 1e299])
+        assert QPBounds(free).bound_below(np.zeros(2), np.array([1e299]), z).value <= 0.0
+
+
+def test_a_bound_that_is_missing_is_infinite():
+    """No point is shown to be feasible, and q may change."""
+    G = np.array([[5.44956752e-08, -2.86102295e-07, 0.0], [-490853405.0, -122713351.0, 5153960760.0]])
+    h = np.array([-1.58037458e-07, -1.35720967e10])
+    f = np.array([[8.0, 0.0, -5.0]])
+    for backend in ("osqp", "auto"):
+        result = qpsvm.solve(qpsvm.QP(P=f.T @ f, q=np.zeros(3), G=G, h=h), backend, polish=False, check=False)
+        assert not math.isnan(result.primal)
+        assert not math.isnan(result.dual)
+
+
 def test_a_poor_point_is_bounded_honestly():
     rng = np.random.default_rng(2)
     G = rng.normal(size=(8, 5))

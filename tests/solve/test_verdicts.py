@@ -202,6 +202,15 @@ def test_what_has_none_is_proven(backend):
             qpsvm.solve(qp, backend)
 
 
+@pytest.mark.parametrize("scale", [2.0**-40, 1.0, 2.0**40])
+def test_a_row_of_fixed_variables_that_is_wrong_is_infeasible(scale):
+    qp = QP(P=np.eye(2), q=[0.0, 0.0], A=scale * np.array([[4.0, 2.0]]), b=[-5.0 * scale], lb=[0.0, 1.0], ub=[0.0, 1.0])
+    result = qpsvm.solve(qp, check=False)
+    assert result.status == "infeasible"
+    assert proves_infeasible(qp, result)
+    assert qpsvm.solve(qp.replace(b=[2.0 * scale])).status == "optimal"
+
+
 def test_a_direction_shows_what_is_not_convex():
     for seed in range(TABLES):
         rng = np.random.default_rng(seed)

@@ -56,6 +56,8 @@ from qpsvm.space.operators import Diagonal
 
 #: Reason given if a QP has no lower bound.
 NOT_PROVEN_CONVEX = "P could not be shown to be positive semidefinite"
+#: Reason given if the terms of a bound overflow.
+OVERFLOW = "the terms of a bound exceed the range of floats"
 #: Steps t of (PROGRAM.5) that are tried, in turn.
 INTERIOR_STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 #: Rounds in which an approximate solution is improved before its error is bounded.
@@ -326,6 +328,8 @@ class QPBounds:
         constant = 0.0 if rows_only else self.qp.r
         value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
         value -= (error + rounding + summed) * FEW_ROUNDINGS + 2.0**-52 * abs(value)
+        if not math.isfinite(value):
+            return LowerBound(-math.inf, dual.y, dual.z, c.value, OVERFLOW)
         return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
@@ -433,10 +437,13 @@ class QPBounds:
             return None
         value = Fraction(self.qp.r) - dot_exactly(u, [dot_exactly(u, row) for row in self.P.tolist()]) / 2 + minimum
         value -= dot_exactly(weights[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
-        y = np.array([float(y_k) for y_k in weights[n : n + p]])
         z = dual.z.copy()
-        z[tight] = [float(z_k) for z_k in weights[n + p : -1]]
-        return LowerBound(round_down(value), y, z, np.array([float(c_j) for c_j in c]))
+        try:
+            y = np.array([float(y_k) for y_k in weights[n : n + p]])
+            z[tight] = [float(z_k) for z_k in weights[n + p : -1]]
+            return LowerBound(round_down(value), y, z, np.array([float(c_j) for c_j in c]))
+        except OverflowError:  # a rational beyond the range of floats
+            return None
 
     def _minimise_exactly(self, c: list[Fraction]) -> Fraction | None:
         """Return the minimum of Σ c_j x_j within the bounds of x; None if it is −∞."""
@@ -591,6 +598,8 @@ class QPBounds:
         p = len(sides)
         moved_entries = np.zeros(0, dtype=np.intp)
         reach = 0.0
+        if not np.isfinite(x).all():
+            return OVERFLOW
         if p and not holds_exactly(equal, x, sides, equal=True):
             solved = self._solve_equalities(x, equal, sides)
             if isinstance(solved, str):
@@ -601,12 +610,13 @@ class QPBounds:
         if g_change:
             needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
         violation = values.value + values.radius + needed * FEW_ROUNDINGS - h
-        undecided = np.flatnonzero(violation + 2.0**-52 * (np.abs(h) + values.size) > 0.0)
+        undecided = np.flatnonzero(~(violation + 2.0**-52 * (np.abs(h) + values.size) <= 0.0))  # NaN: after overflow
         if len(undecided) and (
             len(moved_entries) or g_change or not holds_exactly(G[undecided], x, h[undecided], equal=False)
         ):
             return f"row {int(np.argmax(violation))} of G has no room"
-        return UpperBound(self._bound_objective(x, moved_entries, reach), x, reach)
+        value = self._bound_objective(x, moved_entries, reach)
+        return UpperBound(value, x, reach) if math.isfinite(value) else OVERFLOW
 
     def _solve_equalities(
         self, x: FloatArray, equal: Matrix, sides: FloatArray
@@ -632,7 +642,7 @@ class QPBounds:
             step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
             if iteration < REFINEMENT_ROUNDS:
                 x[moved_entries] += step
-        if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW_ROUNDINGS).any():
+        if not (np.minimum(x - self.lb, self.ub - x)[moved_entries] >= reach * FEW_ROUNDINGS).all():
             return "the equalities leave no room between the bounds"
         return x, moved_entries, reach
 

@@ -336,7 +336,7 @@ def _compute_relative_size(value: Fraction, size: Fraction) -> float:
 def _remove_dependent_equalities(reduction: Reduction) -> None:
     """Remove equalities that are combinations of others, (REDUCE.4)."""
     p, n = reduction.A.shape
-    if p < 2 or p * n > MAX_ENTRIES:
+    if not p or p * n > MAX_ENTRIES:
         return
     free = reduction.lb < reduction.ub
     dense = reduction.A.toarray()[:, free]
