@@ -186,7 +186,7 @@ MUTANTS = [
     Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
-    Mutant("bounds/program/qp_bounds.py", "< reach * FEW_ROUNDINGS).any():", "< -9e9).any():", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", ">= reach * FEW_ROUNDINGS).all():", ">= -9e9).all():", PROGRAM),
     Mutant(
         "bounds/program/qp_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM
     ),
