@@ -38,7 +38,7 @@ def test_a_case_is_optimal_by_the_textbook(case: Case) -> None:
 def the_point_is_feasible(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """0 ≤ α ≤ C, the equalities of the dual, and w, b and coefficients that α stands for."""
     alpha = result.alpha
-    total = float(result.alpha.sum())
+    total = float(alpha.sum())
     assert alpha.shape == point.upper.shape
     assert (alpha >= 0).all()
     assert (alpha <= point.upper * (1 + 4 * EPS)).all()

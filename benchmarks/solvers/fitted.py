@@ -43,7 +43,7 @@ def _mask_held_out(machine: BenchmarkMachine) -> NDArray[np.bool_]:
 def iter_machine_rows(part: BenchmarkMachine) -> Iterator[tuple[NDArray[np.int64], FloatArray]]:
     """Iterate over the machines: the rows of each, and their target, of two classes −1 and +1."""
     y = part.y
-    everything = np.arange(len(part.y))
+    everything = np.arange(len(y))
     classes = np.unique(y)
     if part.is_regression or part.task.variant == "one-class":
         yield everything, y

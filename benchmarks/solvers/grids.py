@@ -55,7 +55,7 @@ class GridSolve(GridEntrant):
 
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         grid = data.grid
-        fold = data.grid.assign_folds(len(data.y))
+        fold = grid.assign_folds(len(data.y))
         parts = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(grid.folds)]
         tol = rung.tol or 1e-6
         path = qpsvm.path(data.build_problem(), C=grid.penalties, tol=tol, check=False)
@@ -76,7 +76,7 @@ class GridSVC(GridEntrant):
 
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         grid = data.grid
-        fold = data.grid.assign_folds(len(data.y))
+        fold = grid.assign_folds(len(data.y))
         held_out = np.zeros((len(data.y), len(grid.penalties)))
         points = []
         every = True

@@ -124,7 +124,7 @@ class LinearSVC(Entrant):
         from sklearn import svm
 
         task = data.task
-        shared = {"C": data.task.C, "tol": rung.tol, "max_iter": MAX_PASSES}
+        shared = {"C": task.C, "tol": rung.tol, "max_iter": MAX_PASSES}
         if self.name == "LinearSVR":
             machine = svm.LinearSVR(epsilon=task.epsilon, loss="epsilon_insensitive", **shared)
         else:

@@ -74,7 +74,7 @@ class Accuracy:
     def _all_norms(self) -> FloatArray | None:
         """Upper bounds of all ρ_i of (ACC.1), (n,); None if they are computed only where they are needed."""
         space = self.space
-        kernel = self.space.kernel
+        kernel = space.kernel
         if space.is_linear:
             if space.rows.entries > MAX_NORM_ENTRIES:
                 return None
@@ -135,7 +135,7 @@ class Accuracy:
     def epsilon(self) -> float:
         """ε, the bound of the error of a kernel value in units of ρ_i ρ_j."""
         space = self.space
-        kernel = self.space.kernel
+        kernel = space.kernel
         d = self._max_terms
         if not space.is_plain:  # eigenvalues and means of the whole matrix have n roundings each
             return 8.0 * gamma(space.n + d) + space.asymmetry

@@ -194,7 +194,7 @@ def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _
     The set of classes that attain the largest shortfall of a sample is a node of its own.
     """
     k = dual.k
-    single_costs = np.zeros(dual.k)
+    single_costs = np.zeros(k)
     is_tied = t >= t.max(axis=1)[:, None] - tie
     several = is_tied.sum(axis=1) > 1
     np.add.at(single_costs, t.argmax(axis=1)[~several], dual.upper[~several])
@@ -214,8 +214,8 @@ def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _
 def _build_pair_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _CutGraph:
     """Build the graph for one slack per row, given t and the widths of ties, (n, k) each: its nodes are the classes."""
     k = dual.k
-    single_costs = np.zeros(dual.k)
-    pair_costs = np.zeros((dual.k, dual.k))
+    single_costs = np.zeros(k)
+    pair_costs = np.zeros((k, k))
     t[dual.own_class_mask] = -math.inf
     C, own_class = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
     is_violated = t > tie

@@ -101,7 +101,7 @@ class NearOptimum:
     def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
         """The free multipliers, and the interval of Δ of each, (OPTIMA.2); both empty if none can be bounded."""
         program = self.program
-        parts = _separate_free_multipliers(self.program)
+        parts = _separate_free_multipliers(program)
         if parts is None:
             return [], []
         low, high = self.t[0] - self.row_radii, self.t[1] + self.row_radii

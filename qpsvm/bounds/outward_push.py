@@ -75,7 +75,7 @@ class OutwardPush:
     def _scale_up(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Scale (w, b) up."""
         svm = self.svm
-        level = self.svm.level[rows]
+        level = svm.level[rows]
         t, r = self.gap_bounder.enclose_violations(point, rows)
         if point.evaluated is None:  # `rescale` will round yf again
             rounding = 4.0 * UNIT * (np.abs(t) + abs(point.centred_b) + np.abs(point.margin[rows]))

@@ -207,7 +207,7 @@ class Restoration:
     def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[Multipliers]:
         """Return candidates for the machine alone: minimisers of its primal, and of the gap for the λ of this dual."""
         machine = self.machine
-        u = point.u[: self.machine.n]
+        u = point.u[: machine.n]
         if machine.hard_rows is not None:
             return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
         alpha, constraint_multipliers = np.split(dual.alpha, [machine.m])
@@ -238,7 +238,7 @@ class Restoration:
     def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> Multipliers:
         """Return b with the best other multipliers for it."""
         machine = self.machine
-        u = point.u[: self.machine.n]
+        u = point.u[: machine.n]
         other_groups = tuple(group for group in machine.groups if group.multiplier != "b")
         if not other_groups or machine.hard_rows is not None:
             return {"b": b}, {"b": (b, b)}

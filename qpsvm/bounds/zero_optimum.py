@@ -90,7 +90,7 @@ class ZeroOptimum:
     def _can_vanish(self, point: Certificate) -> bool:
         """Return whether (VANISH.1) applies to the machine, and the bounds below to the point."""
         svm = self.svm
-        intercept = self.svm.intercept
+        intercept = svm.intercept
         if svm.has_curvature or svm.penalised_groups:
             return False
         if svm.linear_constraints is not None:

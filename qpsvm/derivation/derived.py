@@ -119,7 +119,7 @@ class Derivation:
 
     @cached_property
     def bounds(self) -> dict[str, ProvenBound]:
-        """What is proven about each step by tag, with or without a bound; empty if no proof was requested."""
+        """The answer of the proof to each step, by tag; empty if no proof was requested."""
         if self.proof is None or self.result is None:
             return {}
         claimed = float(self.result.primal)

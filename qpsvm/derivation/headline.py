@@ -156,7 +156,7 @@ def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
 def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     alpha = at.alpha
-    excess = at.alpha - at.C
+    excess = alpha - at.C
     low, high = int(np.argmin(alpha)), int(np.argmax(excess))
     upper = f"{at.bound_name} = {at.C[high]:.4g}"
     violations = {

@@ -255,7 +255,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         status = [solution.status for solution in solutions]
         gap = np.array([solution.gap for solution in solutions])
         self._report_status(status, gap, message="", caveats=())
-        w, b = (np.array([getattr(solution, name) for solution in solutions]) for name in ("w", "b"))
+        w = np.array([solution.w for solution in solutions])
+        b = np.array([solution.b for solution in solutions])
         self._store_weights(w, b, 0.0)
         self.n_iter_ = int(self._count_iterations(max(solution.iterations for solution in solutions)))
 

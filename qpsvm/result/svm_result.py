@@ -448,7 +448,7 @@ def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
     n = len(result.kind)
     terms = result.terms
     alpha = result.alpha
-    eta = result.upper - result.alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
+    eta = result.upper - alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     columns = {"alpha": alpha, "xi": result.xi, "eta": eta, "yf": result.yf}
     if len(alpha) != n and result.target is not None:
         columns = {"alpha_above": alpha[:n], "alpha_below": alpha[n:], "eta_above": eta[:n], "eta_below": eta[n:]}

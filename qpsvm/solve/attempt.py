@@ -71,7 +71,7 @@ def run_backend(
 def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> Attempt[SVMResult]:
     """Solve at one tolerance after another until the result is optimal, and return the best one."""
     request = run.request
-    tolerances = _list_tolerances(run.backend, run.request)
+    tolerances = _list_tolerances(run.backend, request)
     best: CertifiedPoint | None = None
     for tol in tolerances:
         is_rough = tol != tolerances[-1] and tol is not None and tol > request.tol

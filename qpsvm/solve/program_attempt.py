@@ -181,7 +181,7 @@ class QPAttempt:
     def _improve_lower_bound(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
         """Return the best lower bound: without multipliers, with sharper curvature, or with multipliers of (FACE.4)."""
         program = self.program
-        zero = np.zeros(len(self.program.b)), np.zeros(len(self.program.h))
+        zero = np.zeros(len(program.b)), np.zeros(len(program.h))
         bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]

@@ -116,7 +116,7 @@ class _InteriorRun:
     def _build_start(self) -> _Variables:
         """Build a point with α in the middle of its bounds that satisfies (CLASSIP.1) up to the balance of a free b."""
         dual = self.dual
-        upper = self.dual.upper[:, None]
+        upper = dual.upper[:, None]
         mean_square = float(np.einsum("ij,ij->i", self.X, self.X).mean())
         needed = dual.level / (2.0 * mean_square or 1.0)  # α with which one sample alone reaches ℓ; 1 if all x̃ are 0
         alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), LARGEST_START * needed), 0.0)
@@ -265,7 +265,7 @@ class _NewtonSystem(ABC):
         """Build the matrix of (CLASSIP.3), without the last free intercept: its lower triangle."""
         X = self.run.X
         k = self.run.dual.k
-        width = self.run.X.shape[1]
+        width = X.shape[1]
         blocks = np.zeros((k, width, k, width))
         for c in range(k):
             for d in range(c + 1):

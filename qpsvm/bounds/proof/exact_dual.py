@@ -98,7 +98,7 @@ class ExactDual:
 
     @property
     def constraints_text(self) -> str:
-        """What a feasible α satisfies, in words."""
+        """The conditions on a feasible α, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
         if self.shares_slack:
             box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i,"

@@ -103,8 +103,8 @@ class FeasibleAlpha(ExactAlpha):
     def compute_beta(self) -> tuple[FloatArray, FloatArray]:
         """Return β of (DUAL.5) at the points, and its error bounds: (n,) each."""
         program = self.program
-        signed = self.alpha * self.program.sign
-        alpha_radius = np.zeros(self.program.m)
+        signed = self.alpha * program.sign
+        alpha_radius = np.zeros(program.m)
         carriers = list(self.carriers)
         alpha_radius[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:

@@ -413,7 +413,7 @@ def compute_group_terms(
 def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     """Return a lower and an upper bound of ℓᵀα."""
     level = program.level
-    ends = program.level.bounds
+    ends = level.bounds
     if level.is_exact:
         return enclose_fraction(
             compute_residual(ExactGroup("", level.high), point) + compute_residual(ExactGroup("", level.low), point)

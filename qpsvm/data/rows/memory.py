@@ -127,9 +127,8 @@ class ArrayRows(RowSource):
         return self._matrix
 
     def sum_of_squares(self) -> float:
-        if (
-            not self.is_sparse and self._matrix.dtype != np.float64
-        ):  # squares in another type may be rounded or overflow
+        has_other_dtype = not self.is_sparse and self._matrix.dtype != np.float64
+        if has_other_dtype:  # its squares may be rounded, or overflow
             return super().sum_of_squares()
         values = self._matrix.data if self.is_sparse else self._matrix.ravel(order="K")
         return float(values @ values)

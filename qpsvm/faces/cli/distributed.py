@@ -163,7 +163,7 @@ def describe_dataset(name: str, dataset: Dataset, problem: Problem) -> str:
     """Describe the dataset, for the first line that is printed."""
     n, d = problem.X.shape
     samples = problem.samples
-    classes = problem.samples.classes
+    classes = samples.classes
     if classes is not None:
         sizes = zip(as_file_labels(classes).tolist(), samples.class_counts, strict=True)
         target = "labels " + ", ".join(f"{label}: {count}" for label, count in sizes)

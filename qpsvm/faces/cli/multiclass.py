@@ -218,7 +218,7 @@ class MulticlassResult:
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
         """Find hints about the samples, or else about classes that are never predicted."""
         problem = self.problem
-        rows = self.problem.active_rows
+        rows = problem.active_rows
         if hints := find_sample_hints(problem.X, problem.kernel, names):
             return hints
         # at most ROWS rows, in which every class has about its share: every k-th of the rows sorted by class

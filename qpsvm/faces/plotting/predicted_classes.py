@@ -171,6 +171,8 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     >>> print([text.get_text() for text in ax.texts])
     ['1', '0', '0', '0', '1', '0', '0', '1', '1']
     """
+    from sklearn.metrics import confusion_matrix
+
     true, guessed = as_raw_array(y, "y"), as_raw_array(predicted, "predicted")
     if true.ndim != 1 or true.shape != guessed.shape or not len(true):
         raise DataError(f"y {true.shape} and predicted {guessed.shape} must have as many labels, one or more")
@@ -178,8 +180,7 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     if true.dtype.kind != guessed.dtype.kind:  # or NumPy would convert numbers to text
         pair = [labels.astype(object) for labels in pair]
     labels, classes = sort_labels(np.concatenate(pair), 2 * len(true))
-    counts = np.zeros((len(classes), len(classes)), dtype=int)
-    np.add.at(counts, tuple(find_class_indices(labels, classes).reshape(2, -1)), 1)
+    counts = confusion_matrix(*find_class_indices(labels, classes).reshape(2, -1), labels=np.arange(len(classes)))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     ax = make_axes(ax)
     ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)

@@ -404,7 +404,7 @@ class Sensitivity(OptimalitySystem):
     ) -> dict[str, Any]:
         """Convert cotangents of the dual's data to those of the arguments of the machine, by name."""
         problem = self.problem
-        n = self.problem.n
+        n = problem.n
         found: dict[str, Any] = {
             name: gamma if name == "gamma" else _inner_product(c, self._differentiate_by_parameter(name))
             for name in self.parameters

@@ -215,7 +215,7 @@ class ActiveSet:
     def _find_multipliers(self, free: IntArray, is_determined: bool) -> FloatArray:
         """Return μ from the free rows or, if they do not determine it, the one that violates (ACTIVE.1) least."""
         rows = self.rows
-        p = self.rows.p
+        p = rows.p
         if not p:
             return np.zeros(0)
         h = -(self.compute_g() - rows.E @ self.mu)  # g = Eμ − h
@@ -228,7 +228,7 @@ class ActiveSet:
     def _find_least_violation(self, h: FloatArray) -> FloatArray:
         """Return μ with the smallest sum of violations of (ACTIVE.1), where g = Eμ − h, by a linear program."""
         rows = self.rows
-        p = self.rows.p
+        p = rows.p
         m = rows.m
         kind = self.kind
         is_unpinned = ~self.pinned
@@ -388,9 +388,9 @@ class ActiveSet:
         always_refine: Whether to refine even a residual above `MAX_REFINABLE_RESIDUAL`.
         """
         rows = self.rows
-        p = self.rows.p
+        p = rows.p
         factor = self.factor
-        free = self.factor.free
+        free = factor.free
         W = factor.inverse
         K = factor.K_free
         E = rows.E[free]
@@ -430,7 +430,7 @@ class ActiveSet:
         rows = self.rows
         data = self.current
         slope = self.slope
-        p = self.rows.p
+        p = rows.p
         free = self.factor.free
         right = np.empty((p + len(free), 2))
         right[:p, 0] = slope.e - self.e_rate
@@ -494,7 +494,7 @@ class ActiveSet:
         """Move row i in the direction of `sign` along the null vector of x until a row meets a bound, (ACTIVE.3)."""
         rows = self.rows
         factor = self.factor
-        p = self.rows.p
+        p = rows.p
         free = factor.free
         direction = -sign * x[p:]
         j, size = self._find_blocking_row(i, direction, sign)

@@ -90,7 +90,7 @@ class InverseFactor:
     def invert(self, free: IntArray) -> None:
         """Compute M⁻¹ of these free rows. Raises LinAlgError."""
         rows = self.rows
-        p = self.rows.p
+        p = rows.p
         m = len(free)
         free = np.array(free, dtype=np.int64)
         self.count = 0
@@ -111,7 +111,7 @@ class InverseFactor:
     def compute_border(self, i: int) -> tuple[FloatArray, float, float]:
         """Return x and κ of (FACTOR.2) for row i, and κ as a share of its terms. x is refined once."""
         rows = self.rows
-        p = self.rows.p
+        p = rows.p
         free = self.free
         k, r = rows.sample[i], rows.sample[free]
         c = np.concatenate([rows.E[i], self.K_free[:, k]])

@@ -289,7 +289,7 @@ class RemovalBuilder:
     def _build_dual(self, samples: IntArray, is_removed: NDArray[np.bool_], n_removed_positive: int) -> SVMDual:
         """Build the dual without these samples, in which their rows stay, with bounds of 0. Raises NoMachine."""
         svm = self.svm
-        upper = np.array(self.svm.upper)
+        upper = np.array(svm.upper)
         groups, unit = svm.groups, svm.unit
         if self.depends_on_count:
             remaining = self._build_remaining_data(samples, n_removed_positive)

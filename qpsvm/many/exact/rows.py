@@ -199,7 +199,7 @@ def check_supported(problem: Problem) -> None:
         reason = "its rows share a slack"
     if reason:
         raise UnsupportedError(
-            f"exact paths and leave-one-out are not available: of this {name} {reason}; qpsvm.path and "
+            f"exact paths and leave-one-out are not available for this {name}: {reason}; qpsvm.path and "
             "qpsvm.cross_validate solve one problem at a time"
         )
     if len(svm.groups) > 2 or (len(svm.groups) == 2 and svm.penalised_groups):

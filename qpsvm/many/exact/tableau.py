@@ -55,8 +55,8 @@ class Tableau:
 
     def __init__(self, base: ActiveSet) -> None:
         rows = base.rows
-        p = base.rows.p
-        m = base.rows.m
+        p = rows.p
+        m = rows.m
         check_memory(m, m, "the tableau of an optimum, which", "")
         self.rows = rows
         self.data = base.current

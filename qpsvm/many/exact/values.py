@@ -66,8 +66,8 @@ class Decisions:
     def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients or, if the kernel is linear, w of each point, and their intercepts."""
         problem = self.problem
-        svm = self.problem.svm
-        space = self.problem.space
+        svm = problem.svm
+        space = problem.space
         b = self._select_intercepts(mus)
         beta = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:

@@ -87,7 +87,7 @@ class SoftRows:
     ) -> SoftRowsSolution:
         """Solve (IPM.12) by `solve_mehrotra`, whose options these are, and map back."""
         e = self.e
-        curved = self.e > 0
+        curved = e > 0
         root = np.sqrt(e[curved])
         minimiser = np.zeros(len(e))
         minimiser[curved] = self.c[curved] / e[curved]

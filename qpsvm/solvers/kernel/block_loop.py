@@ -93,7 +93,7 @@ class BlockLoop:
         """Return the block (KBLOCKS.2) and the violation of all rows; the block is empty if blocks are given up."""
         problem = self.problem
         beta = self.beta
-        g = self.problem.level - self.u
+        g = problem.level - self.u
         tube = problem.tube if problem.has_kink else 0.0
         up = np.where(beta < problem.high, g - np.where(beta < 0.0, -tube, tube), -np.inf)
         down = np.where(beta > problem.low, g + np.where(beta > 0.0, -tube, tube), np.inf)
@@ -106,7 +106,7 @@ class BlockLoop:
         if violation <= SETTINGS.gain * self._lowest_violation:
             self._rounds_without_gain = 0
         else:
-            self._rounds_without_gain = self._rounds_without_gain + 1
+            self._rounds_without_gain += 1
         self._lowest_violation = min(self._lowest_violation, violation)
         is_stuck = self._rounds_without_gain >= SETTINGS.patience
         self.can_continue = bool(needed_rows <= self._max_rows and self._remaining_values > 0.0) and not (
@@ -133,7 +133,7 @@ class BlockLoop:
         """Run the loop on a block, then update u outside, (KBLOCKS.3)."""
         problem = self.problem
         beta = self.beta[rows]
-        n = self.problem.n
+        n = problem.n
         is_outside = np.ones(n, dtype=bool)
         is_outside[rows] = False
         outside_rows = np.flatnonzero(is_outside)

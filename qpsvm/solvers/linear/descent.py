@@ -50,7 +50,7 @@ TIME_SHARE = 0.5
 def should_start_with_descent(problem: RowProblem) -> bool:
     """Return whether coordinate descent is predicted to finish before Newton steps."""
     rows = problem.rows
-    X = problem.rows.source.memory_matrix
+    X = rows.source.memory_matrix
     if core.compiled is None or X is None or problem.offset.any():
         return False
     if has_squared_losses(problem) and is_squared_newton_quick(rows.n, rows.d, count_entries(X), sp.issparse(X)):
@@ -240,7 +240,7 @@ class DescentPace:
     def should_continue(self, work: float, gap: float) -> bool:
         """Record this work and gap, and return whether to continue."""
         gained = math.log(self.gap / gap) if 0.0 < gap < self.gap < math.inf else 0.0
-        self.work = self.work + work
+        self.work += work
         self.gap = gap
         if not math.isfinite(gap):
             return False

@@ -127,7 +127,7 @@ class LabelScaledRows:
             Z = self._stored.take(index, axis=0)
             return np.asarray(np.dot(Z.T, Z if weights is None else weights[:, None] * Z))
         d = self.d
-        S = np.empty((self.d + 1, self.d + 1))
+        S = np.empty((d + 1, d + 1))
         S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
         S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))

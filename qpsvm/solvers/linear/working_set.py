@@ -272,7 +272,7 @@ class _BandSolver:
             fixed_rows_limit_gap = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             band_shrinks = np.count_nonzero(next_band) < SETTINGS.shrink_share * self._n_band_rows
             if fixed_rows_limit_gap or band_shrinks:
-                self._sigma = min(point.sigma, self._losses.jump / self._find_largest_violation(check))
+                self._sigma = min(point.sigma, self._losses.jump / self._find_largest_violator_distance(check))
                 self._W = point.W
                 self._replace_band(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
@@ -323,14 +323,14 @@ class _BandSolver:
         """Update τ by (WORK.3), and return the mask (n,) of the next band, which has all violators and free rows."""
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.n_near))))
-        self._tau = min(max(tau, self._find_largest_violation(check)), SETTINGS.tau_growth * self._tau)
+        self._tau = min(max(tau, self._find_largest_violator_distance(check)), SETTINGS.tau_growth * self._tau)
         is_free = self._losses.restrict_rows(self._band_index).find_free(point.alpha)
         band = self._losses.measure_kink_distance(self._residuals) <= self._tau
         band[check.violators] = True
         band[self._band_index[is_free]] = True
         return band
 
-    def _find_largest_violation(self, check: _BandCheck) -> float:
+    def _find_largest_violator_distance(self, check: _BandCheck) -> float:
         """Return the largest distance of a violator from its kink; a tiny number if there are no violators."""
         violators = check.violators
         distances = self._losses.restrict_rows(violators).measure_kink_distance(self._residuals[violators])

@@ -106,7 +106,7 @@ def solve_slsqp(
             )  # fmt: skip
         except _StoppedError as stop:
             reason = stop.reason
-            message = f"stopped: {stop.reason.replace('_', ' ')}"
+            message = f"stopped: {reason.replace('_', ' ')}"
         else:
             if "status" in result:
                 reason = STOP_REASONS.get(result.status, "numerical_error")

@@ -98,7 +98,7 @@ class FeatureMap(Kernel):
 
     @property
     def error_statement(self) -> str:
-        """What a result says about the machine with K."""
+        """The statement of a result about the machine with K."""
         return "Nothing is known of the machine with K."
 
     @property
@@ -215,7 +215,7 @@ class FeatureMap(Kernel):
 
     @property
     def note(self) -> str:
-        """What a result says about the machine that was solved."""
+        """The statement of a result about the machine that was solved."""
         largest_error, mean_error = self.learned_fit.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "

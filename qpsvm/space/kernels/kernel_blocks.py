@@ -107,7 +107,7 @@ class KernelBlocks(GramBlocks):
     def _prepare_scaled(self, gamma: float) -> None:
         """Prepare (KBLOCK.1), if rounding and memory permit."""
         X = self.X
-        sparse = not isinstance(self.X, np.ndarray)
+        sparse = not isinstance(X, np.ndarray)
         if sparse:
             if _is_sparse_faster(X) or 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
                 return

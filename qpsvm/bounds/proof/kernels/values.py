@@ -78,7 +78,7 @@ class KernelValues(ABC):
     def compute_full_matrix(self) -> tuple[FloatArray, float]:
         """Return K̂ over all points, symmetric, (n, n), and an upper bound of ‖K − K̂‖."""
         n = self.n
-        values = self.make_block_function(np.arange(self.n), self.n)
+        values = self.make_block_function(np.arange(n), n)
         K = np.empty((n, n))
         squares = 0.0
         for top in range(0, n, ROWS):
