@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -16,8 +17,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
 from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
 from qpsvm.machines.problem.derived_problems import restrict_parameter
-from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
-from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.many.multiclass import BinaryMachines, Split, solve_machines, split_classes
 from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.scores import ScoreFunctions
@@ -101,14 +101,12 @@ def _select(split: Split, rows: IntArray, columns: IntArray) -> Any:
 
 def _solve_fold(split: Split, rows: IntArray, n_jobs: int | None, options: dict[str, Any]) -> BinaryMachines:
     """Solve all machines on some of the samples."""
-    solve_machines = solve_rest if split.pairs[0, 1] == REST else solve_pairs
-    weight = split.weight[rows]
-    return solve_machines(
-        _select(split, rows, rows), split.codes[rows], split.labels, n_jobs=n_jobs, machine=split.machine,
-        parameters={name: restrict_parameter(value, split.n, rows) for name, value in split.parameters.items()},
-        kernel=split.kernel, sample_weight=None if (weight == 1.0).all() else weight, psd=split.psd,
-        intercept=split.intercept, constraints=split.constraints, **options,
+    parameters = {name: restrict_parameter(value, split.n, rows) for name, value in split.template.parameters.items()}
+    fold = split_classes(
+        _select(split, rows, rows), split.codes[rows], split.labels, replace(split.template, parameters=parameters),
+        rest=split.is_one_against_rest, sample_weight=split.weight[rows],
     )  # fmt: skip
+    return solve_machines(fold, n_jobs=n_jobs, **options)
 
 
 def _evaluate(split: Split, machines: BinaryMachines, rows: IntArray, others: IntArray) -> FloatArray:

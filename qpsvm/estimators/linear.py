@@ -41,8 +41,8 @@ from qpsvm.estimators.several import predict_labels
 from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_targets, check_weights
 from qpsvm.machines import EpsilonSVR
+from qpsvm.many.multiclass import MachineTemplate, Split
 from qpsvm.many.multiclass.regression import as_single_result, can_solve_regression, solve_regression
-from qpsvm.many.multiclass.split import Split
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
@@ -286,9 +286,10 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             return
         self._check_calibration(matrix, codes, weight)
         augmented, intercept, s = self._augment(matrix)
-        machine = LOSS_MACHINES[self.loss]
-        parameters = {"C": self.C}
-        machines = self._solve_all(augmented, codes, weight, machine, parameters, Linear(), intercept)
+        template = MachineTemplate(
+            LOSS_MACHINES[self.loss], {"C": self.C}, Linear(), intercept, constraints=self.constraints
+        )
+        machines = self._solve_all(augmented, codes, weight, template)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._solution = machines
         self.results_ = machines.results

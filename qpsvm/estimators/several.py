@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,16 +20,13 @@ from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_weights, compute_class_factors, encode_labels
 from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
-from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
+from qpsvm.many.multiclass import BinaryMachines, MachineTemplate, Split, solve_machines, split_classes
 from qpsvm.many.multiclass.one_by_one import remove_rounding_alpha
-from qpsvm.many.multiclass.split import REST, Split, split_classes
+from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.together import LazyResults
 from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
-from qpsvm.space.intercept import Intercept
-from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: The machines that learn several classes in one program.
 ALL_IN_ONE: dict[str, type[AllInOneProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
@@ -84,15 +81,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
         return get_only_result(self.results_)
 
     def _solve_all(
-        self,
-        X: Matrix,
-        codes: IntArray,
-        weight: FloatArray | None,
-        machine: str,
-        parameters: Mapping[str, Any],
-        kernel: Kernel,
-        intercept: Intercept,
-        psd: PSDRule = "raise",
+        self, X: Matrix, codes: IntArray, weight: FloatArray | None, template: MachineTemplate
     ) -> BinaryMachines:
         """Solve the machines of all classes, started from the last ones if they have the same form."""
         if self._is_warm_started:
@@ -101,30 +90,28 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             last = None
         self._split = None
         if self.multi_class in ALL_IN_ONE:
-            C = parameters.get("C", math.inf)
-            options = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
-            return self._solve_all_in_one(X, codes, C, last, options)
+            return self._solve_all_in_one(X, codes, weight, template, last)
         is_one_vs_rest = self.multi_class == "ovr" and len(self.classes_) > 2
-        statement: dict[str, Any] = {
-            "machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "psd": psd,
-            "intercept": intercept, "constraints": self.constraints,
-        }  # fmt: skip
-        self._split = partial(split_classes, X, codes, self.classes_, is_one_vs_rest, **statement)
-        start = _reuse_start(last, self.classes_, len(codes), is_one_vs_rest)
-        return (solve_rest if is_one_vs_rest else solve_pairs)(
-            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **statement, **self._build_options()
+        self._split = partial(
+            split_classes, X, codes, self.classes_, template, rest=is_one_vs_rest, sample_weight=weight
         )
+        start = _reuse_start(last, self.classes_, len(codes), is_one_vs_rest)
+        return solve_machines(self._split(), start, self.n_jobs, **self._build_options())
 
     def _solve_all_in_one(
-        self, X: Matrix, codes: IntArray, C: float, last: Any, options: Mapping[str, Any]
+        self, X: Matrix, codes: IntArray, weight: FloatArray | None, template: MachineTemplate, last: Any
     ) -> BinaryMachines:
         """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
-        if self.constraints is not None:
+        if template.constraints is not None:
             raise UnsupportedError(
                 f"multi_class={self.multi_class!r} takes no constraints: use machines of two classes"
             )
-        problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **options)
+        machine: Any = ALL_IN_ONE[self.multi_class]
+        problem = machine(
+            X, labels[codes], template.parameters.get("C", math.inf), template.kernel, sample_weight=weight,
+            psd=template.psd, intercept=template.intercept,
+        )  # fmt: skip
         previous = last.results[0] if isinstance(last, BinaryMachines) else None
         is_compatible = previous is not None and previous.coef.shape == (len(codes), len(labels))
         result = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())

@@ -29,7 +29,7 @@ from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.estimators.targets import check_weights
 from qpsvm.machines.problem.evidence import attach_class_balance_proof
-from qpsvm.many.multiclass import BinaryMachines
+from qpsvm.many.multiclass import BinaryMachines, MachineTemplate
 from qpsvm.result.votes import compute_scores, find_winners, pack_dual_coef
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Kernel
@@ -63,8 +63,10 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         machine, parameters = self._choose_machine()
         if machine == HARD and weight is not None:  # without a penalty only the sign of a weight matters
             weight = (weight > 0.0).astype(float)
-        intercept = self._choose_intercept()
-        machines = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
+        template = MachineTemplate(
+            machine, parameters, kernel, self._choose_intercept(), self._psd_rule, self.constraints
+        )
+        machines = self._solve_all(matrix, codes, weight, template)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._store_solution(matrix, codes, machines, kernel)
         self._calibrate(machines, check_weights(sample_weight, n), deadline)

@@ -26,7 +26,7 @@ from qpsvm.faces.cli.predicted_labels import predict_rows
 from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS
 from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import LETTERS, format_columns
-from qpsvm.many.multiclass.split import Split, find_machine_class, split_classes
+from qpsvm.many.multiclass.split import MachineTemplate, Split, find_machine_class, split_classes
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
@@ -179,11 +179,11 @@ class MulticlassProblem:
         machine, parameters, intercept = self.unfitted.machine_settings
         classes, codes = np.unique(self.y, return_inverse=True)
         factors = compute_class_factors(self.unfitted.class_weight, classes, self.y)[codes]
+        weight = factors if self.weight is None else factors * self.weight
+        template = MachineTemplate(machine, parameters, self.unfitted.kernel, intercept, self.unfitted.psd)
         return split_classes(
-            self.X, codes, classes, self.unfitted.multi_class == "ovr", machine=machine, parameters=parameters,
-            kernel=self.unfitted.kernel, sample_weight=factors if self.weight is None else factors * self.weight,
-            psd=self.unfitted.psd, intercept=intercept, constraints=None,
-        )  # fmt: skip
+            self.X, codes, classes, template, rest=self.unfitted.multi_class == "ovr", sample_weight=weight
+        )
 
 
 @dataclass(frozen=True, eq=False)

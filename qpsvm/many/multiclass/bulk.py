@@ -26,7 +26,7 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept, find_exact_point
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
-from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
+from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.loops import (
     FINE_ITERATIONS,
     FINE_LOOP_ROWS,
@@ -91,12 +91,13 @@ def has_default_options(options: Mapping[str, Any]) -> bool:
 
 def can_solve_in_bulk(split: Split, options: Mapping[str, Any]) -> bool:
     """Return whether these machines can be solved in bulk, and at least one of them is small enough for that."""
-    parameter = BULK_PARAMETERS.get(split.machine)
+    template = split.template
+    parameter = BULK_PARAMETERS.get(template.machine)
     is_supported = (
         parameter is not None
-        and set(split.parameters) <= {parameter}
-        and split.intercept == "free"
-        and not split.constraints
+        and set(template.parameters) <= {parameter}
+        and template.intercept == "free"
+        and not template.constraints
     )
     return (
         is_supported
@@ -137,10 +138,8 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
             looped = _loop_over_shared_gram(split, stack, space)
         b, gaps = _certify_loop_points(stack, space, looped, tol)
     solver = Solver("working set", find_library_version(), "converged, then the exact split")
-    return gather_machines(
-        split, stack, looped.points, b=b, gaps=gaps, iterations=looped.iterations, tol=tol, deadline=deadline,
-        solver=solver,
-    )  # fmt: skip
+    certified = CertifiedPoints(looped.points, b, gaps, looped.iterations, solver)
+    return gather_machines(split, stack, certified, tol, deadline)
 
 
 def _has_suitable_kernel(split: Split) -> bool:
@@ -219,10 +218,10 @@ def _has_psd_gram(space: FeatureSpace) -> bool:
 
 def _build_stack(split: Split) -> Stack:
     """Build the stack of all machines. Raises QPSVMError."""
-    if split.machine == "CSVM":
+    if split.template.machine == "CSVM":
         return stack_machines(split, compute_penalties(split))
     split.build_separate_problem(0)  # checks ν itself
-    nu = float(split.parameters.get("nu", 0.5))
+    nu = float(split.template.parameters.get("nu", 0.5))
     stack = to_nu_svms(stack_machines(split, split.weight[split.order]), nu)
     assert stack.nu is not None
     for p in np.flatnonzero(stack.nu < nu).tolist():  # raises if ν is infeasible by more than rounding

@@ -23,7 +23,7 @@ from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
-from qpsvm.many.multiclass.gather import MachinePoints, convert_intercepts, gather_machines
+from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, convert_intercepts, gather_machines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines
@@ -37,7 +37,10 @@ DESCENT_MACHINES = ("CSVM", "SquaredHinge")
 
 def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
     """Return whether these machines, one or several over the same rows, can be solved by coordinate descent."""
-    is_supported = split.machine in DESCENT_MACHINES and set(split.parameters) <= {"C"} and not split.constraints
+    template = split.template
+    is_supported = (
+        template.machine in DESCENT_MACHINES and set(template.parameters) <= {"C"} and not template.constraints
+    )
     fits = split.n_total_rows <= MAX_TOTAL_ROWS and is_descent_suitable(*split.X.shape)
     has_common_rows = split.is_linear and split.uses_all_rows
     is_unlimited = options.get("time_limit") is None
@@ -46,16 +49,16 @@ def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
 
 def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
     """Solve all machines. Raises QPSVMError."""
-    check_intercept(split.intercept)
+    check_intercept(split.template.intercept)
     stack = stack_machines(split, compute_penalties(split))
-    stack = to_squared_hinges(stack) if split.machine == "SquaredHinge" else stack
+    stack = to_squared_hinges(stack) if split.template.machine == "SquaredHinge" else stack
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space
         rows = DescentRows(space.rows.matrix())
         machines = []
         for part in map(stack.row_slice, range(stack.n_machines)):
             losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
-            machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
+            machines.append(RowDescent(rows, stack.sign[part], losses, split.template.intercept, tol))
         row_norms = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
         points, caller_b, gaps = _certify_points(split, stack, space, machines, row_norms)
         for _ in range(rows.MAX_GOALS - 1):
@@ -67,9 +70,7 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
             points, caller_b, gaps = _certify_points(split, stack, space, machines, row_norms)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gather_machines(
-        split, stack, points, b=caller_b, gaps=gaps, iterations=iterations, tol=tol, deadline=None, solver=solver
-    )
+    return gather_machines(split, stack, CertifiedPoints(points, caller_b, gaps, iterations, solver), tol)
 
 
 def _certify_points(
@@ -78,6 +79,7 @@ def _certify_points(
     """Return the points of all machines, their intercepts in the caller's coordinates, and the certified gaps: (P,)."""
     Z = space.rows.matrix()
     P = stack.n_machines
+    intercept = split.template.intercept
     alpha = np.concatenate([machine.alpha for machine in machines])
     beta = (alpha * stack.sign).reshape(P, -1)
     if P == 1:  # SciPy is faster with a vector than with a matrix of one column
@@ -89,15 +91,15 @@ def _certify_points(
     b = np.zeros(P)
     for p, machine in enumerate(machines):
         part = stack.row_slice(p)
-        if split.intercept == "penalised":
+        if intercept == "penalised":
             b[p] = np.add.reduce(alpha[part] * stack.sign[part])
-        elif split.intercept == "free" and stack.curvature[part].any():
+        elif intercept == "free" and stack.curvature[part].any():
             b[p] = machine.b
-        elif split.intercept == "free":
+        elif intercept == "free":
             b[p] = find_best_intercept(u[part], stack.sign[part], stack.upper[part])
     caller_b, row_b = convert_intercepts(space, W, b)
     points = MachinePoints(alpha, u, b, np.ones(P), W)
     bounded = build_linear_points(
         stack, alpha, u, row_b, points.rho, W, row_norms[stack.positions], space.samples.longest_row
     )
-    return points, caller_b, bound_gaps(stack, bounded, split.intercept)
+    return points, caller_b, bound_gaps(stack, bounded, intercept)

@@ -48,6 +48,20 @@ class MachinePoints:
     W: FloatArray | None
 
 
+@dataclass(frozen=True, eq=False)
+class CertifiedPoints:
+    """The primal-dual pairs of all P machines, with bounds on their gaps.
+
+    caller_b, gaps, iterations (P,): The intercepts for the caller's samples, the certified gaps, and the iterations.
+    """
+
+    points: MachinePoints
+    caller_b: FloatArray
+    gaps: FloatArray
+    iterations: IntArray
+    solver: Solver
+
+
 def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoints) -> tuple[FloatArray, BoundedPoints]:
     """Return the intercepts (P,) for the caller's samples, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
@@ -77,19 +91,19 @@ def convert_intercepts(
 
 
 def gather_machines(
-    split: Split, stack: Stack, points: MachinePoints, *, b: FloatArray, gaps: FloatArray, iterations: IntArray,
-    tol: float, deadline: float | None, solver: Solver,
-) -> BinaryMachines:  # fmt: skip
+    split: Split, stack: Stack, certified: CertifiedPoints, tol: float, deadline: float | None = None
+) -> BinaryMachines:
     """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
 
-    These replace their entries of `gaps`, `iterations`, `points.rho` and `points.W` in place, but `points.alpha`,
-    `points.b` and `points.u` stay as they were.
+    These replace their entries of ρ, W, gaps and iterations in place; α, b and u of the points stay as they were.
 
-    b, gaps, iterations (P,): The intercepts for the caller's samples, the certified gaps, and the iterations.
-    deadline: In seconds of `time.monotonic`, or None.
+    deadline: In seconds of `time.monotonic`; None for none.
     """
+    points = certified.points
+    gaps = certified.gaps
+    iterations = certified.iterations
     beta = points.alpha * stack.sign
-    b = b.copy()
+    b = certified.caller_b.copy()
     is_zero = _find_zero_weights(split, stack, points, beta)
     solved: dict[int, SVMResult] = {}
     uncertain = np.flatnonzero(~(gaps <= tol)).tolist()  # NaN, too
@@ -107,7 +121,7 @@ def gather_machines(
             points.W[p] = result.w
     coef = _build_coef(split, stack, beta)
     lean_split = replace(split, space_cache={})  # results may live long, and the cached space has a Gram matrix
-    build_result = BulkResultBuilder(lean_split, coef, solver, iterations, tol)
+    build_result = BulkResultBuilder(lean_split, coef, certified.solver, iterations, tol)
     messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
     caveats = [caveat for result in solved.values() for caveat in result.caveats]
     caveats += [NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved]
@@ -121,7 +135,7 @@ def gather_machines(
         gap=gaps,
         status=[solved[p].status if p in solved else Status.OPTIMAL for p in range(stack.n_machines)],
         iterations=iterations,
-        solver=solver,
+        solver=certified.solver,
         message="; ".join(messages),
         results=LazyResults(stack.n_machines, build_result, solved),
         caveats=tuple(caveats),

@@ -69,22 +69,17 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
         return as_single_result(solve_machine(problem, start, {"tol": tol}))
     target_range = problem.samples.target_range
     has_varied_targets = target_range is not None and target_range[0] < target_range[1]
-    return _build_single_machine(
-        point.beta, point.w, point.b, point.gap,
-        caveats=(NO_INFORMATION,) if has_varied_targets and not point.w.any() else (),
-        status=Status.OPTIMAL, iterations=point.iterations, solver=point.solver, message="",
-        results=LazyResults(1, RegressionResultBuilder(problem, point, tol)),
-    )  # fmt: skip
+    results = LazyResults(1, RegressionResultBuilder(problem, point, tol))
+    caveats = (NO_INFORMATION,) if has_varied_targets and not point.w.any() else ()
+    return _build_single_machine(point, results, Status.OPTIMAL, "", caveats)
 
 
 def as_single_result(result: SVMResult) -> BinaryMachines:
     """Convert a result of `qpsvm.solve` to the form of one machine."""
     assert result.w is not None  # the kernel is linear
-    return _build_single_machine(
-        result.coef, result.w, result.b, result.gap, caveats=result.caveats, status=result.status,
-        iterations=result.iterations or 0, solver=result.solver, message=result.message,
-        results=LazyResults(1, None, {0: result}),
-    )  # fmt: skip
+    point = RegressionPoint(result.coef, result.w, result.b, result.gap, result.iterations or 0, result.solver)
+    results = LazyResults(1, None, {0: result})
+    return _build_single_machine(point, results, result.status, result.message, result.caveats)
 
 
 def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
@@ -227,16 +222,16 @@ class RegressionResultBuilder:
 
 
 def _build_single_machine(
-    beta: FloatArray, w: FloatArray, b: float, gap: float, *, caveats: tuple[Caveat, ...], status: Status,
-    iterations: int, solver: Solver, message: str, results: LazyResults,
-) -> BinaryMachines:  # fmt: skip
-    """Build the result of one machine. Shapes: beta (n,), w (d,)."""
+    point: RegressionPoint, results: LazyResults, status: Status, message: str, caveats: tuple[Caveat, ...]
+) -> BinaryMachines:
+    """Build the result of one machine."""
+    beta = point.beta
     support = beta.nonzero()[0]
     coef = sp.csr_array((beta[support], support, np.array([0, len(support)])), shape=(1, len(beta)))
     return BinaryMachines(
-        classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([b]), rho=np.ones(1), w=w[None, :],
-        gap=np.array([gap]), status=[status], iterations=np.array([iterations]), solver=solver, message=message,
-        results=results, caveats=caveats,
+        classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([point.b]), rho=np.ones(1),
+        w=point.w[None, :], gap=np.array([point.gap]), status=[status], iterations=np.array([point.iterations]),
+        solver=point.solver, message=message, results=results, caveats=caveats,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ keep the caller's order if the samples need not be copied: every machine uses al
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, cast
@@ -42,6 +42,23 @@ MAX_SHARED_ROWS_BULK = 5000
 
 
 @dataclass(frozen=True, eq=False)
+class MachineTemplate:
+    """The arguments that the problems of all machines share.
+
+    machine: The Python class of the problems, by name.
+    parameters: The hyperparameters of the problems.
+    kernel, intercept, psd, constraints: As in the problems.
+    """
+
+    machine: str
+    parameters: Mapping[str, Any]
+    kernel: Kernel
+    intercept: str | None = "free"
+    psd: PSDRule = "raise"
+    constraints: Any = None
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
     """Binary machines over samples of several classes.
 
@@ -49,11 +66,8 @@ class Split:
     codes (n,): The class of each sample, as an index into `labels`.
     labels (k,): The labels of the classes, in sort order.
     pairs (P, 2): The classes of each machine, as `BinaryMachines.machines`; the second is `REST` in all or in none.
-    machine: The Python class of the problems, by name: "CSVM".
-    parameters: The hyperparameters of the problems.
-    kernel: The kernel, with numbers as its parameters.
+    template: What the problems have in common; the parameters of its kernel are numbers.
     weight (n,): The sample weights; only samples of positive weight are active.
-    psd, intercept, constraints: Arguments of the problems.
     is_sorted: Whether the active rows are sorted by class; those of a `RowSource` never are.
     space_cache: The feature space of the active rows, once it has been built.
     """
@@ -62,13 +76,8 @@ class Split:
     codes: IntArray
     labels: NDArray[Any]
     pairs: IntArray
-    machine: str
-    parameters: Mapping[str, Any]
-    kernel: Kernel
+    template: MachineTemplate
     weight: FloatArray
-    psd: PSDRule = "raise"
-    intercept: str | None = "free"
-    constraints: Any = None
     is_sorted: bool = True
     space_cache: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
 
@@ -129,6 +138,11 @@ class Split:
         return len(self.pairs) == 1 or self.is_one_against_rest
 
     @property
+    def kernel(self) -> Kernel:
+        """The kernel, with numbers as its parameters."""
+        return self.template.kernel
+
+    @property
     def is_linear(self) -> bool:
         """Whether the kernel is linear."""
         return isinstance(self.kernel, Linear)
@@ -139,7 +153,8 @@ class Split:
         if "active" not in self.space_cache:
             X: Any = self._select_samples(self.order)
             X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
-            self.space_cache["active"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+            intercept: Any = self.template.intercept
+            self.space_cache["active"] = FeatureSpace(self.kernel, X, intercept, self.template.psd)
         return self.space_cache["active"]
 
     @property
@@ -196,13 +211,14 @@ class Split:
         X: Any = self._select_samples(rows)
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
-        arguments: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
-        arguments |= {name: restrict_parameter(value, self.n, rows) for name, value in self.parameters.items()}
+        template = self.template
+        arguments: dict[str, Any] = {"kernel": self.kernel, "psd": template.psd, "constraints": template.constraints}
+        arguments |= {name: restrict_parameter(value, self.n, rows) for name, value in template.parameters.items()}
         if (self.weight != 1.0).any():
             arguments["sample_weight"] = self.weight[rows]
-        if self.intercept != "free":
-            arguments["intercept"] = self.intercept
-        machine_class: Any = find_machine_class(self.machine)
+        if template.intercept != "free":
+            arguments["intercept"] = template.intercept
+        machine_class: Any = find_machine_class(template.machine)
         try:
             problem: Problem = machine_class(X, self.take_labels(p, rows), **arguments)
         except InfeasibleNuError as error:
@@ -226,7 +242,7 @@ class Split:
 
     def _share_gram(self, problem: Problem, positions: IntArray) -> None:
         """Give the problem its part of the shared Gram matrix, if there is one."""
-        shared = None if self.constraints or self.is_out_of_core else self.shared_space
+        shared = None if self.template.constraints or self.is_out_of_core else self.shared_space
         if shared is None:
             return
         space = shared if len(positions) == shared.n else shared.restrict(positions, problem.X)
@@ -242,20 +258,15 @@ def split_classes(
     X: Matrix | RowSource,
     codes: IntArray,
     labels: NDArray[Any],
-    rest: bool,
+    template: MachineTemplate,
     *,
-    machine: str,
-    parameters: Mapping[str, Any],
-    kernel: Kernel,
-    sample_weight: FloatArray | None,
-    psd: PSDRule,
-    intercept: str | None,
-    constraints: Any,
+    rest: bool,
+    sample_weight: FloatArray | None = None,
 ) -> Split:
     """Split samples into binary machines: one for each class against all others if `rest`, else one for each pair.
 
     X (n, d), codes (n,), labels (k,): The samples, their classes from 0 on, and the labels of the classes.
-    machine and the following arguments: As in `Split`.
+    sample_weight (n,): The weights of the samples; None for 1.
 
     Raises DataError, ParameterError.
     """
@@ -266,7 +277,7 @@ def split_classes(
         raise DataError(f"there must be at least two classes, got {k}")
     if codes.shape != (n,):
         raise DataError(f"there are {n} samples, but the classes have shape {codes.shape}")
-    find_machine_class(machine)
+    find_machine_class(template.machine)
     if sample_weight is None:
         weight = repeat_value(1.0, n)
     else:
@@ -280,8 +291,8 @@ def split_classes(
     else:
         pairs = list(combinations(range(k), 2))
     return Split(
-        X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
-        kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
+        X=X, codes=codes, labels=labels, pairs=np.array(pairs),
+        template=replace(template, kernel=template.kernel.resolve(X)), weight=weight,
         is_sorted=not isinstance(X, RowSource),
     )  # fmt: skip
 

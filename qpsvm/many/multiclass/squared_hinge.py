@@ -20,7 +20,7 @@ from qpsvm.data.rows import as_row_source
 from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import PRODUCTS_PER_SECOND, has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
-from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
+from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines
@@ -33,7 +33,8 @@ TYPICAL_STEPS = 10
 
 def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
     """Return whether these machines can be solved together by Newton's method."""
-    is_supported = split.machine == "SquaredHinge" and set(split.parameters) <= {"C"} and not split.constraints
+    template = split.template
+    is_supported = template.machine == "SquaredHinge" and set(template.parameters) <= {"C"} and not template.constraints
     is_suitable = (
         is_newton_suitable(split.X)
         and split.n_total_rows <= MAX_TOTAL_ROWS
@@ -48,17 +49,15 @@ def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
 def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines:
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
-    check_intercept(split.intercept)
+    check_intercept(split.template.intercept)
     stack = to_squared_hinges(stack_machines(split, compute_penalties(split)))
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space
         points, steps = find_newton_points(split, stack, space.rows.matrix())
         b, bounded = build_bounded_points(space, stack, points)
-        gaps = bound_gaps(stack, bounded, split.intercept)
+        gaps = bound_gaps(stack, bounded, split.template.intercept)
     solver = Solver("primal newton", find_library_version(), "converged")
-    return gather_machines(
-        split, stack, points, b=b, gaps=gaps, iterations=steps, tol=tol, deadline=deadline, solver=solver
-    )
+    return gather_machines(split, stack, CertifiedPoints(points, b, gaps, steps, solver), tol, deadline)
 
 
 def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePoints, IntArray]:
@@ -81,10 +80,10 @@ def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePo
             rows = as_row_source(np.concatenate([Z[rows_of_class] for rows_of_class in stack.list_slices(p)]))
         y = stack.sign[part]
         losses = Loss(np.inf, curvature=compress_constant(stack.curvature[part]))
-        point = minimise_over_rows(rows, y, losses, split.intercept)
+        point = minimise_over_rows(rows, y, losses, split.template.intercept)
         beta = point.multipliers * y
         alpha[part], steps[p] = point.multipliers, point.steps
         W[p] = rows.weights(beta)
         u[part] = rows.margins(W[p])
-        b[p] = float(beta.sum()) if split.intercept == "penalised" else point.b
+        b[p] = float(beta.sum()) if split.template.intercept == "penalised" else point.b
     return MachinePoints(alpha, u, b, np.ones(n_machines), W), steps

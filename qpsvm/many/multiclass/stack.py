@@ -134,8 +134,8 @@ def compute_penalties(split: Split) -> FloatArray:
 
     They are rounded down if they are upper bounds, as U of a problem is. Raises QPSVMError.
     """
-    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
-    if split.machine == "SquaredHinge":
+    C = check_penalties(split.template.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
+    if split.template.machine == "SquaredHinge":
         return multiply(C, split.weight)[split.order]
     return round_all_down(multiply_exactly(split.weight, np.broadcast_to(C, split.weight.shape)))[0][split.order]
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from binary_machines import solve_pairs
 from judge import judge_dual, judge_plane
 
 import qpsvm
 from qpsvm import core
-from qpsvm.many.multiclass import bulk, gather
+from qpsvm.many.multiclass import MachineTemplate, bulk, gather, split_classes
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
-from qpsvm.many.multiclass.split import split_classes
 from qpsvm.many.multiclass.squared_hinge import find_newton_points
 from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, to_nu_svms, to_squared_hinges
 
@@ -55,10 +55,8 @@ def test_no_gap_is_below_the_true_one(rest):
     finite = 0
     for _ in range(18):
         X, codes, kernel, C, weight = draw_samples(rng)
-        machines = split_classes(
-            X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
-            sample_weight=weight, psd="raise", intercept="free", constraints=None,
-        )  # fmt: skip
+        template = MachineTemplate("CSVM", {"C": C}, kernel)
+        machines = split_classes(X, codes, np.arange(codes.max() + 1), template, rest=rest, sample_weight=weight)
         space = machines.active_space
         stack = stack_machines(machines, C * machines.weight[machines.order])
         linear = machines.is_linear
@@ -123,7 +121,7 @@ def test_optimal_is_the_truth(machine):
         nu = float(rng.choice([0.1, 0.5, 1.0]) * 2.0 * counts.min() / (counts.min() + counts.max()))
         own = {"C": C} if machine == "CSVM" else {"nu": nu}
         given = {"machine": machine, "parameters": own, "kernel": kernel, "sample_weight": weight}
-        together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
+        together = solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
         machines = together.results._build.split
         weights = machines.weight[machines.order]
         if machine == "CSVM":
@@ -150,10 +148,9 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
     finite = 0
     for _ in range(12):
         X, codes, _, C, weight = draw_samples(rng)
-        machines = split_classes(
-            X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
-            kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
-        )  # fmt: skip
+        template = MachineTemplate("SquaredHinge", {"C": C}, qpsvm.Linear(), intercept)
+        rest = bool(rng.integers(2))
+        machines = split_classes(X, codes, np.arange(codes.max() + 1), template, rest=rest, sample_weight=weight)
         stack = to_squared_hinges(stack_machines(machines, C * machines.weight[machines.order]))
         space = machines.active_space
         found, _ = find_newton_points(machines, stack, space.rows.matrix())

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from binary_machines import solve_pairs, solve_rest
 from judge import judge_dual
 from test_bounds import draw_samples
 
 import qpsvm
 from qpsvm import core
-from qpsvm.many.multiclass import descent, solve_pairs, solve_rest
-from qpsvm.many.multiclass.split import split_classes as split_of
+from qpsvm.many.multiclass import MachineTemplate, descent, split_classes
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 
@@ -35,9 +35,8 @@ def test_no_gap_is_below_the_true_one(machine, intercept):
         X, codes, _, C, weight = draw_samples(rng)
         C = float(np.clip(C, 1e-4, 1e2)) / float(np.square(X).sum(axis=1).mean())
         given = sp.csr_array(X) if k % 2 else X
-        how = {"machine": machine, "parameters": {"C": C}, "sample_weight": weight, "kernel": qpsvm.Linear()}
-        split = split_of(given, codes, np.arange(codes.max() + 1), True, psd="raise", intercept=intercept,
-                              constraints=None, **how)  # fmt: skip
+        template = MachineTemplate(machine, {"C": C}, qpsvm.Linear(), intercept)
+        split = split_classes(given, codes, np.arange(codes.max() + 1), template, rest=True, sample_weight=weight)
         together = descent.solve_by_descent(replace(split, is_sorted=False), 1e-6)
         for p in sorted(set(range(len(together.b))) - set(together.results._known)):
             problem = split.build_separate_problem(p)

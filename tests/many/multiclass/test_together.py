@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from binary_machines import solve_pairs, solve_rest
 from sklearn.datasets import load_iris
 
 import qpsvm
 from qpsvm import core
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError, UnsupportedError
-from qpsvm.many.multiclass import solve_pairs, solve_rest
 
 X, y = load_iris(return_X_y=True)
 X = X[::3] - X.mean(axis=0)
