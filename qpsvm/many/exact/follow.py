@@ -343,7 +343,8 @@ def _find_ends_compiled(
     v, t, lo, hi = (each[:count].T for each in outputs)
     s = s[:count]
     e = start.e[:, None] + slope.e[:, None] * s
-    return certifier.build_points_along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
+    points = certifier.build_points_along(v, mu[:count].T, Data(t, lo, hi, e), s, steady)
+    return points, s, first, second
 
 
 def _find_ends(
@@ -366,10 +367,10 @@ def _find_ends(
                 s.append(s_end)
             indices.append(len(v) - 1)
     positions = np.array(s)
-    t, lo, hi, e = (
+    columns = Data(*(
         a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
-    )
-    points = certifier.build_points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
+    ))  # fmt: skip
+    points = certifier.build_points_along(np.array(v).T, np.array(mu).T, columns, positions, steady)
     return points, positions, np.array(indices[::2]), np.array(indices[1::2])
 
 

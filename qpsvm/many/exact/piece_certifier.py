@@ -160,28 +160,27 @@ class PieceCertifier:
 
     def build_points(self, v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> PathPoints:
         """Build points from lists of v, μ and data, with f from v."""
-        columns = [np.array([point_data.parts[k] for point_data in data]).T for k in range(4)]
-        return self.build_points_from_columns(np.array(v).T, np.array(mu).T, *columns)
+        columns = Data(*(np.array(parts).T for parts in zip(*(each.parts for each in data), strict=True)))
+        return self._build_points_from_v(np.array(v).T, np.array(mu).T, columns)
 
-    def build_points_from_columns(
-        self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray
-    ) -> PathPoints:  # fmt: skip
-        """Build points from columns, with f from v."""
-        return PathPoints(v, mu, t, lo, hi, e, self.rows.compute_f(v))
+    def _build_points_from_v(self, v: FloatArray, mu: FloatArray, columns: Data) -> PathPoints:
+        """Build points from v (m, k), μ (p, k) and the data at each, as columns, with f from v."""
+        return PathPoints(v, mu, columns.t, columns.lo, columns.hi, columns.e, self.rows.compute_f(v))
 
     def build_points_along(
-        self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray,
-        s: FloatArray, steady: NDArray[np.bool_],
-    ) -> PathPoints:  # fmt: skip
+        self, v: FloatArray, mu: FloatArray, columns: Data, s: FloatArray, steady: NDArray[np.bool_]
+    ) -> PathPoints:
         """Build points at increasing s (k,), with f by (BETWEEN.6): β of the samples `steady` (n,) is linear in s.
 
         If there are too few of them, f is computed from v. The arrays of the products are reused.
+
+        v (m, k), mu (p, k), columns: v, μ and the data at each point, as columns.
         """
         beta = self.rows.compute_beta(v).T  # (k, n)
         K = self.rows.K
         k = len(s)
         if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.is_symmetric:
-            return self.build_points_from_columns(v, mu, t, lo, hi, e)
+            return self._build_points_from_v(v, mu, columns)
         x = (s - s[0]) / (s[-1] - s[0])
         shares = np.column_stack([1.0 - x, x])
         ends = np.where(steady, beta[[0, -1]], 0.0)
@@ -195,7 +194,7 @@ class PieceCertifier:
         error -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("linear_part", k, len(linear)))
         linear_error = np.abs(error, out=error) @ self.norms[linear]
         mass = np.abs(beta_moving, out=beta_moving) @ self.norms[moving] + np.abs(shares) @ (np.abs(ends) @ self.norms)
-        return PathPoints(v, mu, t, lo, hi, e, f.T, mass + linear_error, linear_error)
+        return PathPoints(v, mu, columns.t, columns.lo, columns.hi, columns.e, f.T, mass + linear_error, linear_error)
 
     def reserve_buffer(self, name: str, *shape: int) -> FloatArray:
         """Return a reusable buffer of this name, whose previous content is lost."""

@@ -30,7 +30,7 @@ MEMORY_ADVICE = "qpsvm.path solves as many values as you ask for, without it"
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Data of (SIGNED.1) that vary along a path: t, lo, hi (m,) and e (p,)."""
+    """Data of (SIGNED.1) that vary along a path: t, lo, hi (m,) and e (p,); or as columns, (m, k) and (p, k)."""
 
     t: FloatArray
     lo: FloatArray

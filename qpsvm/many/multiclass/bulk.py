@@ -25,8 +25,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept, find_exact_point
-from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
-from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, build_bounded_points, gather_machines
+from qpsvm.many.multiclass.gap_bounds import MachinePoints, bound_gaps, refine_kernel_points
+from qpsvm.many.multiclass.gather import CertifiedPoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.loops import (
     FINE_ITERATIONS,
     FINE_LOOP_ROWS,

@@ -22,8 +22,8 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
-from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
-from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, convert_intercepts, gather_machines
+from qpsvm.many.multiclass.gap_bounds import MachinePoints, bound_gaps, build_linear_points
+from qpsvm.many.multiclass.gather import CertifiedPoints, convert_intercepts, gather_machines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines
@@ -99,7 +99,5 @@ def _certify_points(
             b[p] = find_best_intercept(u[part], stack.sign[part], stack.upper[part])
     caller_b, row_b = convert_intercepts(space, W, b)
     points = MachinePoints(alpha, u, b, np.ones(P), W)
-    bounded = build_linear_points(
-        stack, alpha, u, row_b, points.rho, W, row_norms[stack.positions], space.samples.longest_row
-    )
+    bounded = build_linear_points(stack, points, row_b, row_norms[stack.positions], space.samples.longest_row)
     return points, caller_b, bound_gaps(stack, bounded, intercept)

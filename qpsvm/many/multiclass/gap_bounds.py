@@ -43,6 +43,22 @@ ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
+class MachinePoints:
+    """The primal-dual pairs of all P machines.
+
+    alpha, u (M,): α, and f without the intercept.
+    b, rho (P,): The intercept for centred rows, and the margin, which is 1 except in a ν-SVM.
+    W (P, d): The weight vectors if the kernel is linear, else None.
+    """
+
+    alpha: FloatArray
+    u: FloatArray
+    b: FloatArray
+    rho: FloatArray
+    W: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class BoundedPoints:
     """A point of each of P machines with M rows in total, and bounds of its rounding errors.
 
@@ -107,26 +123,21 @@ def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "fre
     return _divide_upwards(difference, size)
 
 
-def build_kernel_points(
-    stack: Stack,
-    alpha: FloatArray,
-    u: FloatArray,
-    b: FloatArray,
-    margin: FloatArray,
-    row_norms: FloatArray,
-    epsilon: float,
-) -> BoundedPoints:
-    """Build points with w = w(α), whose u were computed from kernel values with errors of at most ερ_iρ_j, (BULK.1).
+def build_kernel_points(stack: Stack, points: MachinePoints, row_norms: FloatArray, epsilon: float) -> BoundedPoints:
+    """Bound the errors of points with w = w(α).
 
-    Shapes: alpha, u, row_norms (M,), b, margin (P,).
+    row_norms (M,): ρ.
+    epsilon: ε: the kernel values from which u was computed have errors of at most ερ_iρ_j, (BULK.1).
     """
+    alpha = points.alpha
+    u = points.u
     n_terms = stack.max_row_count
     mass = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))
     kappa = (epsilon + gamma(n_terms + 6)) * mass
     squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW_ROUNDINGS
-    zeros = np.zeros(len(b))
+    zeros = np.zeros(len(points.b))
     return BoundedPoints(
-        alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin,
+        alpha=alpha, u=u, b=points.b, b_radius=zeros, margin=points.rho,
         u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
         squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
     )  # fmt: skip
@@ -151,32 +162,26 @@ def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoint
 
 
 def build_linear_points(
-    stack: Stack,
-    alpha: FloatArray,
-    u: FloatArray,
-    intercepts: tuple[FloatArray, FloatArray],
-    margin: FloatArray,
-    W: FloatArray,
-    row_norms: FloatArray,
-    width: int,
+    stack: Stack, points: MachinePoints, intercepts: tuple[FloatArray, FloatArray], row_norms: FloatArray, width: int
 ) -> BoundedPoints:
-    """Build points with explicit w, u = Zw for the samples Z (r, d), and w(α) equal to w but for rounding.
+    """Bound the errors of points with explicit w, u = Zw for the samples Z (r, d), and w(α) = w but for rounding.
 
-    alpha, u, row_norms (M,), margin (P,): As in `BoundedPoints`.
-    intercepts: b and a bound of its error, (P,) each.
-    W (P, d): The w of each machine.
+    intercepts: b and a bound of its error, (P,) each, in place of b of the points.
+    row_norms (M,): ρ.
     width: The largest number of features of a sample that are not 0.
     """
+    W = points.W
+    assert W is not None
     n_terms = stack.max_row_count
     d = W.shape[1]
     squares = np.add.reduce(W * W, axis=1)
     norm = np.sqrt(squares)
     max_norm = bound_row_norms(squares, d)
     kappa = gamma(width + 6) * max_norm + UNDERFLOW
-    mass = stack.sum_by_machine(alpha * row_norms)
+    mass = stack.sum_by_machine(points.alpha * row_norms)
     b, b_radius = intercepts
     return BoundedPoints(
-        alpha=alpha, u=u, b=b, b_radius=b_radius, margin=margin,
+        alpha=points.alpha, u=points.u, b=b, b_radius=b_radius, margin=points.rho,
         u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
         squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
         w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,

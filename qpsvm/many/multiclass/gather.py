@@ -1,7 +1,6 @@
 """Gather the solutions of many two-class machines into one result (`gather_machines`).
 
-The point of a machine is its primal-dual pair (α, w, b); `build_bounded_points` bounds the rounding of all points.
-There are P machines, and samples have three numberings:
+`build_bounded_points` bounds the rounding of all points. There are P machines, and samples have three numberings:
 
     samples      n of the caller
     active rows  r in the order of `Split.order` (r,), which holds their samples; `Split.active_space` is over these
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.many.multiclass.gap_bounds import BoundedPoints, build_kernel_points, build_linear_points
+from qpsvm.many.multiclass.gap_bounds import BoundedPoints, MachinePoints, build_kernel_points, build_linear_points
 from qpsvm.many.multiclass.one_by_one import limit_time, solve_machine
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import Stack
@@ -30,22 +29,6 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.space import FeatureSpace
-
-
-@dataclass(frozen=True, eq=False)
-class MachinePoints:
-    """The primal-dual pairs of all P machines.
-
-    alpha, u (M,): α, and f without the intercept.
-    b, rho (P,): The intercept for centred rows, and the margin, which is 1 except in a ν-SVM.
-    W (P, d): The weight vectors if the kernel is linear, else None.
-    """
-
-    alpha: FloatArray
-    u: FloatArray
-    b: FloatArray
-    rho: FloatArray
-    W: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +50,9 @@ def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoint
     accuracy = Accuracy(space)
     row_norms = accuracy.bound_norms(np.arange(space.n))[stack.positions]
     if points.W is None:
-        bounded = build_kernel_points(stack, points.alpha, points.u, points.b, points.rho, row_norms, accuracy.epsilon)
-        return points.b, bounded
+        return points.b, build_kernel_points(stack, points, row_norms, accuracy.epsilon)
     caller_b, row_b = convert_intercepts(space, points.W, points.b)
-    width = space.samples.longest_row
-    bounded = build_linear_points(stack, points.alpha, points.u, row_b, points.rho, points.W, row_norms, width)
-    return caller_b, bounded
+    return caller_b, build_linear_points(stack, points, row_b, row_norms, space.samples.longest_row)
 
 
 def convert_intercepts(

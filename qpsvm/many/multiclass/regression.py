@@ -28,8 +28,8 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.bounds.certificate import find_middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.many.multiclass.bulk import has_default_options
-from qpsvm.many.multiclass.gap_bounds import bound_gaps
-from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points
+from qpsvm.many.multiclass.gap_bounds import MachinePoints, bound_gaps
+from qpsvm.many.multiclass.gather import build_bounded_points
 from qpsvm.many.multiclass.one_by_one import solve_machine
 from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.stack import Stack

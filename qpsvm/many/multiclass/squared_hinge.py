@@ -19,8 +19,8 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.data.rows import as_row_source
 from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import PRODUCTS_PER_SECOND, has_default_options
-from qpsvm.many.multiclass.gap_bounds import bound_gaps
-from qpsvm.many.multiclass.gather import CertifiedPoints, MachinePoints, build_bounded_points, gather_machines
+from qpsvm.many.multiclass.gap_bounds import MachinePoints, bound_gaps
+from qpsvm.many.multiclass.gather import CertifiedPoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines

@@ -13,7 +13,7 @@ from judge import judge_dual, judge_plane
 import qpsvm
 from qpsvm import core
 from qpsvm.many.multiclass import MachineTemplate, bulk, gather, split_classes
-from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
+from qpsvm.many.multiclass.gap_bounds import MachinePoints, bound_gaps, refine_kernel_points
 from qpsvm.many.multiclass.squared_hinge import find_newton_points
 from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, to_nu_svms, to_squared_hinges
 
@@ -84,7 +84,7 @@ def rough(stack, data, kind, alpha):
         values = kind(data, stack.list_slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
-    return gather.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
+    return MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
