@@ -65,6 +65,13 @@ ARGUMENT_HINTS = {
     "penalty": "the penalty is ½‖w‖²",
     "nu": "ν is a parameter of NuSVM, NuSVR and OneClass",
     "epsilon": "ε is a parameter of EpsilonSVR",
+    "C": "NuSVM, OneClass and SVDD have nu in its place, PrimalHinge has lam = 1/(nC), and HardMargin allows no slack",
+    **dict.fromkeys(("lam", "alpha", "lambda_"), "λ is the parameter lam of PrimalHinge; other machines have C"),
+    "quantile": "the quantile is a parameter of QuantileSVR",
+    "constraints": "linear constraints are for machines with one decision function",
+    "multi_class": "one machine for several classes is CrammerSinger or WestonWatkins; qpsvm.estimators.SVC combines "
+    "machines of two classes",
+    "random_state": "nothing is random here, so that no seed is needed",
 }  # fmt: skip
 #: Kernel classes by their names in scikit-learn.
 KERNEL_CLASSES = {"rbf": "RBF", "poly": "Polynomial", "polynomial": "Polynomial", "sigmoid": "Sigmoid"}

@@ -192,9 +192,14 @@ class KernelDual(Loss):
             return replace(self, level=self.level - self.sign * tube, mass=None, fixed_mass=0.0)
         return replace(self, tube=tube, mass=None, fixed_mass=0.0)
 
+    @property
+    def is_nu_svr(self) -> bool:
+        """Whether ε is a variable, as in (KDUAL.7)."""
+        return self.mass is not None and self.has_kink
+
     def has_no_tube(self, point: KernelPoint) -> bool:
         """Return whether the point of a ν-SVR has ε = 0, so that the solution is that of (KDUAL.8)."""
-        return self.mass is not None and self.has_kink and point.tube <= 0.0
+        return self.is_nu_svr and point.tube <= 0.0
 
     @property
     def target_sums(self) -> tuple[float, float]:

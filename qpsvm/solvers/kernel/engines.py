@@ -93,8 +93,7 @@ class EngineSearch:
         K = self.blocks.full_matrix
         problem = self.problem
         self._start_u = u
-        is_nu_svr = problem.mass is not None and problem.has_kink
-        if is_nu_svr or core.compiled is None:
+        if problem.is_nu_svr or core.compiled is None:
             max_rows = SETTINGS.slow_gram_rows
         else:
             max_rows = SETTINGS.gram_rows

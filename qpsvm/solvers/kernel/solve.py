@@ -177,6 +177,10 @@ def _solve_with_tube(
     if engines.has_ended() or engine != "auto":
         return engines
     is_useful = point is not None and point.gap < SETTINGS.trusted_gap
+    if engines.engine_used != "none" and not is_useful:  # typical of an optimum without a tube
+        without_tube.run(engine, None)
+        if _has_feasible_mass(problem, without_tube.best_point):
+            return without_tube
     tube_start = find_tube_start(blocks, problem, effort, point if is_useful else None)
     engines.is_brief = False
     if tube_start is None:
@@ -189,11 +193,14 @@ def _solve_with_tube(
     if engines.has_ended():
         return engines
     without_tube.run(engine, None)
-    mass = float(np.abs(without_tube.best_point.beta).sum())
-    is_feasible = mass <= (1.0 + MASS_ROUNDING) * problem.mass
-    if is_feasible and without_tube.best_point.gap < engines.best_point.gap:
-        return without_tube
-    return engines
+    is_better = without_tube.best_point.gap < engines.best_point.gap
+    return without_tube if is_better and _has_feasible_mass(problem, without_tube.best_point) else engines
+
+
+def _has_feasible_mass(problem: KernelDual, point: KernelPoint) -> bool:
+    """Return whether Σ|β| is at most m, as (KDUAL.8) requires."""
+    assert problem.mass is not None
+    return float(np.abs(point.beta).sum()) <= (1.0 + MASS_ROUNDING) * problem.mass
 
 
 def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:

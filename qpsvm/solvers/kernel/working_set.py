@@ -39,6 +39,9 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 MAX_ROUNDS, NEWTON_STEPS = 10, 10
 #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
 TARGET_SHARE = 0.7
+#: Largest relative gap of a ν-SVR from which Newton steps begin. After a loop it is larger only if the optimum has no
+#: tube, (KDUAL.8): there Newton steps on (KDUAL.7) do not converge.
+MAX_NU_SVR_GAP = 0.05
 
 
 class WorkingSet:
@@ -79,6 +82,10 @@ class WorkingSet:
 
     def refine(self, target: float, max_free_set: int = MAX_FREE_SET) -> KernelPoint:
         """Take Newton steps on W and add rows, until the gap over all rows is at most `target`."""
+        if self.problem.is_nu_svr:
+            point = self.problem.build_point(self.beta, self.u)
+            if point.gap > MAX_NU_SVR_GAP:
+                return point
         best: KernelPoint | None = None
         for _ in range(MAX_ROUNDS):
             point = self._run_newton(target, max_free_set)
