@@ -4,21 +4,21 @@ A point that violates a constraint is not primal feasible, so its objective boun
 violate active constraints by their tolerance, and so does w(α). Four steps restore feasibility, rounding included.
 Each is tried only if those before it do not suffice:
 
-    (HELD.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
-              nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
-    (HELD.2)  (w, b) moves by the smallest step that takes the violated rows V to their bound, and beyond it by twice
-              the error bound r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
-              (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
-    (HELD.3)  (w, b) is projected on the set that satisfies all rows:  minimise ‖(Δw, Δb/√κ)‖ subject to (HELD.2) as
-              inequalities, a nonnegative least-squares problem
-    (HELD.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀) with
-              θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
-              `hard_margin`
+    (RESTORE.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
+                 nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
+    (RESTORE.2)  (w, b) moves by the smallest step that takes the violated rows V to their bound, and beyond it by
+                 twice the error bound r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
+                 (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
+    (RESTORE.3)  (w, b) is projected on the set that satisfies all rows:  minimise ‖(Δw, Δb/√κ)‖ subject to
+                 (RESTORE.2) as inequalities, a nonnegative least-squares problem
+    (RESTORE.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀) with
+                 θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
+                 `hard_margin`
 
-A step increases the gap by about the multipliers of the rows times their violations. By (HELD.2), rows that can only
+A step increases the gap by about the multipliers of the rows times their violations. By (RESTORE.2), rows that can only
 hold as equalities are satisfied up to rounding, see (COUNT.5). (GAP.1) holds for any w and α, so α does not change.
 
-Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
+Source of (RESTORE.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import cached, freeze
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.errors import InfeasibleConstraintsError
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, sum_gap_terms
 from qpsvm.bounds.certify import (
@@ -46,26 +44,23 @@ from qpsvm.bounds.certify import (
     find_primal_multipliers,
 )
 from qpsvm.bounds.gap_bounder import EQUALITY_RADII, GapBounder
-from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, find_middle_intercept
+from qpsvm.bounds.hard_margin import RowFeasibility, find_middle_intercept
 from qpsvm.bounds.repair import fix_constraint_multipliers
+from qpsvm.bounds.row_feasibility import compute_row_coordinates, find_row_feasibility, get_intercept_column
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.space import pivoted_cholesky
 
-#: Largest number of rounds of (HELD.2) and (HELD.3) together; each may violate other rows.
+#: Largest number of rounds of (RESTORE.2) and (RESTORE.3) together; each may violate other rows.
 MAX_ROUNDS = 8
-#: Number of rounds of (HELD.2) before the projection (HELD.3).
+#: Number of rounds of (RESTORE.2) before the projection (RESTORE.3).
 SIMPLE_ROUNDS = 4
-#: Largest number of rows of the dense system of (HELD.2).
+#: Largest number of rows of the dense system of (RESTORE.2).
 MAX_SYSTEM_ROWS = 1500
 #: How far beyond the bound a step aims, in multiples of r: the step has as much rounding error as the evaluation.
 INSIDE = 2.0
 #: A coefficient of b below this counts as 0.
 TINY_COEFFICIENT = 1e-9
-#: Largest number of rounds of (HELD.4); rounding may leave violations in each.
+#: Largest number of rounds of (RESTORE.4); rounding may leave violations in each.
 MAX_SHRINKS = 4
-#: If the rows have at most this many entries, they are the coordinates of (ROOM.1) themselves; else a factor of their
-#: Gram matrix is used.
-MAX_ENTRIES = 20_000_000
 #: A weight below this share of its change is rounding and set to 0, since a row may require that it is 0.
 TINY_WEIGHT = 2.0**-46
 #: Singular values below this share of the largest are dropped; they come from repeated rows.
@@ -104,7 +99,7 @@ class Restoration:
         hard = self.svm.hard_rows
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
-        column = _get_intercept_column(self.svm)
+        column = get_intercept_column(self.svm)
         self.column = np.where(np.abs(column) > TINY_COEFFICIENT, column, 0.0)
         freeze((self.rows, self.column))
 
@@ -185,7 +180,7 @@ class Restoration:
         is_exactly_satisfied = (t <= 0.0) & (r == 0.0)
         return np.asarray(may_be & ~is_exactly_satisfied, dtype=bool)
 
-    # --- (HELD.1): multipliers ---
+    # --- (RESTORE.1): multipliers ---
 
     def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> Multipliers:
         """Return the best multipliers for a w that the rows allow, and intervals of equally good ones."""
@@ -253,7 +248,7 @@ class Restoration:
         return self._find_machine_multipliers(dual, point)[0]
 
     def _bound_intercept(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> tuple[float, float]:
-        """Return the ends of the interval of b of (HELD.1), moved inwards by twice the error bound."""
+        """Return the ends of the interval of b of (RESTORE.1), moved inwards by twice the error bound."""
         t, r = self._enclose_violations(dual, point, mu)
         column = self.column[self.rows]
         reach = np.where(self._is_equality, t, t + INSIDE * r)
@@ -264,7 +259,7 @@ class Restoration:
             float(np.min(ends, where=column < 0, initial=np.inf)),
         )
 
-    # --- (HELD.2) and (HELD.3): steps along rows ---
+    # --- (RESTORE.2) and (RESTORE.3): steps along rows ---
 
     def _correct_rows(
         self,
@@ -275,7 +270,7 @@ class Restoration:
         t: FloatArray,
         r: FloatArray,
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (HELD.2)."""
+        """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (RESTORE.2)."""
         rows = self.rows[mask]
         column = self.column[self.rows[mask]]
         kappa = self.space.scale
@@ -290,7 +285,7 @@ class Restoration:
     def _project_on_rows(
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the nearest point that satisfies all rows, (HELD.3); the point itself if none is found.
+        """Return the nearest point that satisfies all rows, (RESTORE.3); the point itself if none is found.
 
         The smallest z with Gᵀz ≥ missing is Gy/ρ for the y ≥ 0 that minimises ‖Gy‖² + ρ², ρ = 1 − missingᵀy. G and
         `missing` are scaled to entries of at most 1.
@@ -304,7 +299,7 @@ class Restoration:
         E = np.vstack([G / G_unit, missing / missing_unit])
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
-        except RuntimeError:  # nnls did not converge: (HELD.4) is tried instead
+        except RuntimeError:  # nnls did not converge: (RESTORE.4) is tried instead
             return point, dict(mu)
         residual = 1.0 - float(E[-1] @ y)
         if not residual > 0.0:
@@ -315,7 +310,7 @@ class Restoration:
     @cached
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
-        return _compute_coordinates(self.svm, self.gap_bounder, self.rows)[0]
+        return compute_row_coordinates(self.svm, self.gap_bounder, self.rows)[0]
 
     def _step_along_rows(
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
@@ -358,7 +353,7 @@ class Restoration:
         half_square = max(0.5 * float(coef @ u), 0.0)
         return PrimalPoint(u, None, half_square, coef=coef, distance=distance, distance_radius=radius)
 
-    # --- (HELD.4): a step to the interior ---
+    # --- (RESTORE.4): a step to the interior ---
 
     def _move_to_interior(
         self, dual: DualPoint, start: PrimalPoint, point: PrimalPoint, mu: Mapping[str, float]
@@ -432,7 +427,7 @@ class Restoration:
 
     def _build_point(self, z: FloatArray) -> PrimalPoint:
         """Build the point with the coordinates z (r,) of (ROOM.1)."""
-        factor, is_w = _compute_coordinates(self.svm, self.gap_bounder, self.rows)
+        factor, is_w = compute_row_coordinates(self.svm, self.gap_bounder, self.rows)
         zeros = np.zeros(self.svm.n)
         if is_w:
             return self._build_linear_point(zeros, z)
@@ -442,57 +437,3 @@ class Restoration:
         if self.space.is_linear:
             return self._build_linear_point(zeros, self.space.weights(coef))
         return self._build_kernel_point(zeros, coef)
-
-
-def find_row_feasibility(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> RowFeasibility:
-    """Return the result of the linear programs, (ROOM.1) to (ROOM.3), for some rows of a dual."""
-    factor, _ = _compute_coordinates(svm, gap_bounder, rows)
-    return find_feasible_point(factor, _get_intercept_column(svm)[rows], svm.level[rows])
-
-
-def build_infeasible_error(
-    svm: SVMDual, gap_bounder: GapBounder, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
-) -> InfeasibleConstraintsError:
-    """Build the error for rows that contradict each other by (ROOM.2).
-
-    rows (k,): The rows of the linear programs.
-    scale (p,): The factor by which each linear constraint was divided.
-    """
-    farkas, constraints = feasibility.farkas, svm.linear_constraints
-    assert farkas is not None
-    assert constraints is not None
-    n_machine_rows = constraints.unconstrained_dual.m
-    row_names, row_scales = [], []
-    for k in rows:
-        is_constraint = k >= n_machine_rows
-        row_names.append(constraints.names[k - n_machine_rows] if is_constraint else f"margin[{k}]")
-        row_scales.append(scale[k - n_machine_rows] if is_constraint else 1.0)
-    weights = farkas / np.array(row_scales)
-    share = 1.0 / float(weights.sum())
-    proof = {name: float(weight * share) for name, weight in zip(row_names, weights, strict=True) if weight > 0.0}
-    residual = 0.0
-    if not feasibility.exact:
-        factor, _ = _compute_coordinates(svm, gap_bounder, rows)
-        sums = np.append(farkas @ factor, float(farkas @ _get_intercept_column(svm)[rows]))
-        residual = float(np.linalg.norm(sums)) * share
-    violation = -float(farkas @ svm.level[rows]) * share
-    return InfeasibleConstraintsError(proof, violation, residual)
-
-
-def _compute_coordinates(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> tuple[FloatArray, bool]:
-    """Return coordinates of s_k φ_k for some rows, (k, r), and whether they are entries of w, so that r = d."""
-    space = gap_bounder.accuracy.space
-    if space.is_linear and len(rows) * space.rows.d <= MAX_ENTRIES:
-        if svm.mix is not None:
-            combinations = svm.mix[rows]
-            used = np.unique(combinations.indices)
-            Z = as_dense(sp.csr_array(combinations[:, used]) @ space.rows.take(used))
-        else:
-            Z = as_dense(space.rows.take(svm.find_samples(rows)))
-        return svm.sign[rows][:, None] * Z, True
-    return pivoted_cholesky(svm.hessian.block(rows, rows)), False
-
-
-def _get_intercept_column(svm: SVMDual) -> FloatArray:
-    """Return the coefficient of b in every row, (m,): 0 without an intercept."""
-    return next((group.column for group in svm.groups if group.multiplier == "b"), np.zeros(svm.m))

@@ -307,7 +307,7 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
 
 @for_each("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
-    """(HELD.1): b goes twice the radius inside."""
+    """(RESTORE.1): b goes twice the radius inside."""
     _, held, at, mu = draw_bands(seed)
     t, r = held._enclose_violations(**at, mu=mu)
     assert (held._find_violated(t, r) == (t + r > 0.0)).all()
@@ -320,7 +320,7 @@ def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int)
 
 @for_each("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
-    """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
+    """(RESTORE.2) goes twice the radius inside, so that the rounding of its step breaks none."""
     _, held, at, mu = draw_bands(seed)
     t, r = held._enclose_violations(**at, mu=mu)
     worst = t == t.max()
@@ -331,7 +331,7 @@ def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) ->
 
 @for_each("seed", range(6))
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
-    """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
+    """(RESTORE.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = draw_bands(seed)
     inner, b, room = held._interior_point
     w = as_fractions(inner.w)
