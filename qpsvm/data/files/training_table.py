@@ -85,13 +85,13 @@ class ColumnRequest:
 def read_table(
     source: FilePath | Frame, *, target: str | None = None, groups: str | None = None, weights: str | None = None,
     drop: Sequence[str] = (), keep: Sequence[str] = (), date: Sequence[str] = (), missing: MissingPolicy = "error",
-    drop_missing: bool = False, target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
+    target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
     standardise: bool = False, raw: bool = False,
 ) -> EncodedTable:  # fmt: skip
     """Read a CSV or LIBSVM file, or a table in memory. Raises DataError, ParameterError, UnknownOptionError.
 
     target, groups, weights: The columns with these roles, which a LIBSVM file does not name.
-    keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore, and `drop_missing` means missing="drop".
+    keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore.
     target_kind: How the target is read; with "none" it may be absent.
     raw: Whether to return a `RawTable`, if columns have names. It cannot be standardised yet: the mean would include
         all rows.
@@ -101,7 +101,7 @@ def read_table(
         raise ParameterError("a raw table cannot be standardised: leave out standardise, or raw")
     with translate_memory_errors(name):
         drop, keep, date = ((names,) if isinstance(names, str) else tuple(names) for names in (drop, keep, date))
-        rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
+        rules = ColumnRules(keep, date, missing)
         options = {"target": target, "groups": groups, "weights": weights}
         roles = {option: column for option, column in options.items() if column is not None}
         request = ColumnRequest(roles, drop, rules, target_kind, raw)
