@@ -24,8 +24,8 @@ from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
 from qpsvm.result.svm_result import SVMResult
 
-#: Values tried in place of an infinite C. If no α reaches C, the solution is that of any larger C. The smallest is tried
-#: first, because it has the smallest rounding errors in the certificate.
+#: Values tried in place of an infinite C. If no α reaches C, the solution is that of any larger C. The smallest is
+#: tried first: it has the smallest rounding errors in the certificate.
 LARGE_PENALTIES = (1e4, 1e8, 1e12)
 #: Value of `SVMResult.kind` for a sample at its bound.
 AT_BOUND = 2
