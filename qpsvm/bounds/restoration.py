@@ -39,6 +39,7 @@ from qpsvm.bounds.certificate import Certificate, PrimalPoint, sum_gap_terms
 from qpsvm.bounds.certify import (
     DualPoint,
     EvaluatedMultipliers,
+    Intervals,
     PrimalCandidate,
     find_best_multipliers,
     find_primal_multipliers,
@@ -65,10 +66,14 @@ MAX_SHRINKS = 4
 TINY_WEIGHT = 2.0**-46
 #: Singular values below this share of the largest are dropped; they come from repeated rows.
 RANK_TOLERANCE = 1e-13
-#: Multipliers by name, and the interval of equally good values of each.
-Multipliers = tuple[dict[str, float], dict[str, tuple[float, float]]]
-#: A point that satisfies all rows, with its multipliers and their intervals.
-RestoredPoint = tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]]
+
+
+class FullPoint(NamedTuple):
+    """A primal point w with multipliers μ by name, b among them, and the interval of equally good values of each."""
+
+    point: PrimalPoint
+    mu: Mapping[str, float]
+    intervals: Intervals
 
 
 class InteriorPoint(NamedTuple):
@@ -121,26 +126,24 @@ class Restoration:
         restored = self._find_feasible_point(dual, point)
         if restored is None:
             zeros = {group.multiplier: 0.0 for group in svm.groups}
-            best = EvaluatedMultipliers(zeros, {}, np.inf, np.inf)
-        else:
-            point, mu, intervals = restored
-            best = EvaluatedMultipliers(mu, intervals, *sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu)))
-        return [certify.build_candidate(svm, dual, point, 0.0, best)]
+            return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(zeros, {}, np.inf, np.inf))]
+        point, mu, intervals = restored
+        sums = sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu))
+        return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(mu, intervals, *sums))]
 
-    def _find_feasible_point(self, dual: DualPoint, point: PrimalPoint) -> RestoredPoint | None:
+    def _find_feasible_point(self, dual: DualPoint, start: PrimalPoint) -> FullPoint | None:
         """Return a point near this one that satisfies the rows, with its multipliers; None if none is found."""
-        start = point
-        mu, intervals = self._find_multipliers(dual, start)
+        best_at_start = self._find_multipliers(dual, start)
+        current = best_at_start
         ever_violated = np.zeros(len(self.rows), dtype=bool)
         for attempt in range(MAX_ROUNDS):
             is_simple = attempt < SIMPLE_ROUNDS
             if attempt == SIMPLE_ROUNDS:  # the projections begin at the first point again
-                point = start
-                mu = self._find_multipliers(dual, start)[0]
-            t, r = self._enclose_violations(dual, point, mu)
+                current = FullPoint(start, best_at_start.mu, current.intervals)
+            t, r = self._enclose_violations(dual, current)
             violated = self._find_violated(t, r)
             if not violated.any():
-                return point, mu, intervals
+                return current
             ever_violated |= violated
             if self._is_equality[violated].any():
                 ever_violated |= self._is_equality
@@ -149,16 +152,15 @@ class Restoration:
                 break
             if is_simple:
                 is_near_bound = violated | (t > -INSIDE * r)
-                point, mu = self._correct_rows(dual, point, mu, ever_violated & is_near_bound, t, r)
+                current = self._correct_rows(dual, current, ever_violated & is_near_bound, t, r)
             else:
-                point, mu = self._project_on_rows(dual, point, mu, t, r)
-            mu, intervals = self._optimise_others(dual, point, mu)
-        return self._move_to_interior(dual, start, point, mu)
+                current = self._project_on_rows(dual, current, t, r)
+            current = self._optimise_others(dual, current)
+        return self._move_to_interior(dual, current) or self._move_to_interior(dual, best_at_start)
 
-    def _enclose_violations(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]
-    ) -> tuple[FloatArray, FloatArray]:
+    def _enclose_violations(self, dual: DualPoint, current: FullPoint) -> tuple[FloatArray, FloatArray]:
         """Return the violations t of the hard rows, and their error bounds r: (k,) each."""
+        point, mu, _ = current
         coef = dual.beta if point.coef is None else point.coef
         certificate = Certificate(
             svm=self.svm, alpha=dual.alpha, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu),
@@ -182,78 +184,76 @@ class Restoration:
 
     # --- (RESTORE.1): multipliers ---
 
-    def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> Multipliers:
-        """Return the best multipliers for a w that the rows allow, and intervals of equally good ones."""
-        candidates = [
-            self._move_intercept(dual, point, *multipliers)
-            for multipliers in self._find_machine_multipliers(dual, point)
-        ]
-        return min(candidates, key=lambda multipliers: self._compute_gap_part(dual, point, multipliers[0]))
+    def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> FullPoint:
+        """Return a point with the best multipliers that the rows allow for its w."""
+        candidates = [self._move_intercept(dual, each) for each in self._find_machine_multipliers(dual, point)]
+        return min(candidates, key=lambda each: self._compute_gap_part(dual, each))
 
-    def _compute_gap_part(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> float:
+    def _compute_gap_part(self, dual: DualPoint, current: FullPoint) -> float:
         """Compute the part of the gap that depends on the multipliers."""
-        cost = sum_gap_terms(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
+        mu = current.mu
+        cost = sum_gap_terms(self.svm, dual.alpha, current.point.u, 0.0, self.svm.margin(mu))[0]
         penalty = 0.0
         for group in self.svm.penalised_groups:
             error = mu[group.multiplier] - dual.multipliers[group.multiplier]
             penalty += 0.5 * group.ridge * error * error  # ** may raise OverflowError
         return cost + penalty
 
-    def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[Multipliers]:
-        """Return candidates for the machine alone: minimisers of its primal, and of the gap for the λ of this dual."""
+    def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[FullPoint]:
+        """Return the point with multipliers for the machine alone: the best for P, and for the gap given this λ."""
         machine = self.machine
         u = point.u[: machine.n]
         if machine.hard_rows is not None:
-            return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
+            b = {group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}
+            return [FullPoint(point, b, {})]
         alpha, constraint_multipliers = np.split(dual.alpha, [machine.m])
         best = find_primal_multipliers(machine, alpha, u)
-        candidates = [(dict(best.multipliers), dict(best.intervals))]
+        candidates = [FullPoint(point, best.multipliers, best.intervals)]
         assert self.svm.linear_constraints is not None
         if machine.groups:
             reduced_dual = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, constraint_multipliers)
             best = find_best_multipliers(reduced_dual, alpha, replace(point, u=u), dual.multipliers)
-            candidates.append((dict(best.multipliers), {}))
+            candidates.append(FullPoint(point, best.multipliers, {}))
         return candidates
 
-    def _move_intercept(
-        self, dual: DualPoint, point: PrimalPoint, mu: dict[str, float], intervals: dict[str, tuple[float, float]]
-    ) -> Multipliers:
+    def _move_intercept(self, dual: DualPoint, current: FullPoint) -> FullPoint:
         """Move b into the interval that the rows allow, and optimise the other multipliers for it."""
+        point, mu, intervals = current
         if "b" not in mu:
-            return mu, intervals
-        low, high = self._bound_intercept(dual, point, mu)
+            return current
+        low, high = self._bound_intercept(dual, current)
         is_empty = low > high  # no b satisfies all rows at this w
         b = low + (high - low) / 2 if is_empty else min(max(mu["b"], low), high)
+        if b != mu["b"]:
+            return self._optimise_given_intercept(dual, point, b)
         first, last = intervals.get("b", (b, b))
-        intervals["b"] = min(max(first, low), b), max(min(last, high), b)
-        if b == mu["b"]:
-            return mu, intervals
-        return self._optimise_given_intercept(dual, point, b)
+        allowed = min(max(first, low), b), max(min(last, high), b)
+        return FullPoint(point, mu, {**intervals, "b": allowed})
 
-    def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> Multipliers:
-        """Return b with the best other multipliers for it."""
+    def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> FullPoint:
+        """Return the point with b and the best other multipliers for it."""
         machine = self.machine
         u = point.u[: machine.n]
         other_groups = tuple(group for group in machine.groups if group.multiplier != "b")
         if not other_groups or machine.hard_rows is not None:
-            return {"b": b}, {"b": (b, b)}
+            return FullPoint(point, {"b": b}, {"b": (b, b)})
         fixed = replace(machine, groups=other_groups, level=machine.level - b * self.column[: machine.m])
         best = find_best_multipliers(fixed, dual.alpha[: machine.m], replace(point, u=u), dual.multipliers)
-        return {"b": b, **best.multipliers}, {"b": (b, b), **best.intervals}
+        return FullPoint(point, {"b": b, **best.multipliers}, {"b": (b, b), **best.intervals})
 
-    def _optimise_others(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> Multipliers:
-        """Return the best multipliers for the current b, or for the machine alone if it has no intercept."""
-        if "b" in mu:
-            return self._optimise_given_intercept(dual, point, mu["b"])
-        return self._find_machine_multipliers(dual, point)[0]
+    def _optimise_others(self, dual: DualPoint, current: FullPoint) -> FullPoint:
+        """Return the point with the best multipliers for its b, or for the machine alone without an intercept."""
+        if "b" in current.mu:
+            return self._optimise_given_intercept(dual, current.point, current.mu["b"])
+        return self._find_machine_multipliers(dual, current.point)[0]
 
-    def _bound_intercept(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> tuple[float, float]:
+    def _bound_intercept(self, dual: DualPoint, current: FullPoint) -> tuple[float, float]:
         """Return the ends of the interval of b of (RESTORE.1), moved inwards by twice the error bound."""
-        t, r = self._enclose_violations(dual, point, mu)
+        t, r = self._enclose_violations(dual, current)
         column = self.column[self.rows]
         reach = np.where(self._is_equality, t, t + INSIDE * r)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = mu["b"] + reach / column
+            ends = current.mu["b"] + reach / column
         return (
             float(np.max(ends, where=column > 0, initial=-np.inf)),
             float(np.min(ends, where=column < 0, initial=np.inf)),
@@ -262,14 +262,8 @@ class Restoration:
     # --- (RESTORE.2) and (RESTORE.3): steps along rows ---
 
     def _correct_rows(
-        self,
-        dual: DualPoint,
-        point: PrimalPoint,
-        mu: Mapping[str, float],
-        mask: NDArray[np.bool_],
-        t: FloatArray,
-        r: FloatArray,
-    ) -> tuple[PrimalPoint, dict[str, float]]:
+        self, dual: DualPoint, current: FullPoint, mask: NDArray[np.bool_], t: FloatArray, r: FloatArray
+    ) -> FullPoint:
         """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (RESTORE.2)."""
         rows = self.rows[mask]
         column = self.column[self.rows[mask]]
@@ -280,11 +274,9 @@ class Restoration:
         noise = len(rows) * UNIT * float(np.max(self.gap_bounder.bound_dual_row_norms(rows) ** 2 / norms**2))
         rank_tolerance = max(RANK_TOLERANCE, 16.0 * noise)
         scaled_y = np.linalg.lstsq(Q / np.outer(norms, norms), missing / norms, rcond=rank_tolerance)[0]
-        return self._step_along_rows(dual, point, mu, rows, scaled_y / norms)
+        return self._step_along_rows(dual, current, rows, scaled_y / norms)
 
-    def _project_on_rows(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
-    ) -> tuple[PrimalPoint, dict[str, float]]:
+    def _project_on_rows(self, dual: DualPoint, current: FullPoint, t: FloatArray, r: FloatArray) -> FullPoint:
         """Return the nearest point that satisfies all rows, (RESTORE.3); the point itself if none is found.
 
         The smallest z with Gᵀz ≥ missing is Gy/ρ for the y ≥ 0 that minimises ‖Gy‖² + ρ², ρ = 1 − missingᵀy. G and
@@ -300,28 +292,26 @@ class Restoration:
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
         except RuntimeError:  # nnls did not converge: (RESTORE.4) is tried instead
-            return point, dict(mu)
+            return current
         residual = 1.0 - float(E[-1] @ y)
         if not residual > 0.0:
-            return point, dict(mu)
+            return current
         y *= missing_unit / residual / G_unit**2
-        return self._step_along_rows(dual, point, mu, self.rows, y)
+        return self._step_along_rows(dual, current, self.rows, y)
 
     @cached
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
         return compute_row_coordinates(self.svm, self.gap_bounder, self.rows)[0]
 
-    def _step_along_rows(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
-    ) -> tuple[PrimalPoint, dict[str, float]]:
+    def _step_along_rows(self, dual: DualPoint, current: FullPoint, rows: IntArray, y: FloatArray) -> FullPoint:
         """Return (w, b) + Σ y_k (s_k φ_k, κ E_k), over some rows (j,) with y (j,)."""
         step = np.zeros(self.svm.m)
         step[rows] = y
-        new_mu = dict(mu)
-        if "b" in new_mu:
-            new_mu["b"] += self.space.scale * float(self.column[rows] @ y)
-        return self._move_point(dual.beta, point, self.svm.beta(step), 1.0), new_mu
+        mu = dict(current.mu)
+        if "b" in mu:
+            mu["b"] += self.space.scale * float(self.column[rows] @ y)
+        return FullPoint(self._move_point(dual.beta, current.point, self.svm.beta(step), 1.0), mu, {})
 
     def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, factor: float) -> PrimalPoint:
         """Return the primal point factor·w + Σ step_i φ(x_i), for step (n,) and the w(α) of β (n,)."""
@@ -355,41 +345,34 @@ class Restoration:
 
     # --- (RESTORE.4): a step to the interior ---
 
-    def _move_to_interior(
-        self, dual: DualPoint, start: PrimalPoint, point: PrimalPoint, mu: Mapping[str, float]
-    ) -> RestoredPoint | None:
-        """Move the last point of the rounds, or else their first, to the interior; None if both fail."""
+    def _move_to_interior(self, dual: DualPoint, current: FullPoint) -> FullPoint | None:
+        """Move a point towards the interior point until it satisfies all rows; None on failure."""
         interior = self._interior_point
         if interior is None:
             return None
-        moved = self._shrink(dual, point, mu, interior)
-        return moved or self._shrink(dual, start, self._find_multipliers(dual, start)[0], interior)
-
-    def _shrink(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], interior: InteriorPoint
-    ) -> RestoredPoint | None:
-        """Move a point towards an interior point until it satisfies all rows; None on failure."""
         slack = np.maximum(interior.slack, 0.0)
         target = interior.point
         for _ in range(MAX_SHRINKS):
-            t, r = self._enclose_violations(dual, point, mu)
+            t, r = self._enclose_violations(dual, current)
             if not np.isfinite(t).all():
                 return None
             violated = self._find_violated(t, r)
             if not violated.any():
-                return point, *self._optimise_others(dual, point, mu)
+                return self._optimise_others(dual, current)
             violation = np.where(violated & ~self._is_equality, t + (INSIDE + 2.0) * r, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = np.where(violation > 0.0, violation / (violation + slack), 0.0)
             theta = float(shares.max(initial=0.0))
             if not 0.0 < theta <= 1.0:
                 return None
+            point, mu, _ = current
             if "b" in mu:
                 mu = {**mu, "b": (1.0 - theta) * mu["b"] + theta * interior.b}
             if point.w is not None and target.w is not None:
                 point = self._build_linear_point(dual.beta, (1.0 - theta) * point.w + theta * target.w)
             elif target.coef is not None:
                 point = self._move_point(dual.beta, point, theta * target.coef, 1.0 - theta)
+            current = FullPoint(point, mu, {})
         return None
 
     @cached
@@ -412,18 +395,18 @@ class Restoration:
         """Build the interior point of the linear programs, corrected until it satisfies the equalities."""
         svm = self.svm
         zero_dual = DualPoint(np.zeros(svm.m), np.zeros(svm.n), {}, 0.0, 0.0)
-        point = self._build_point(feasibility.z)
         mu = {group.multiplier: 0.0 for group in svm.groups}
         if "b" in mu:
             mu["b"] = feasibility.b
+        current = FullPoint(self._build_point(feasibility.z), mu, {})
         for _ in range(MAX_ROUNDS):
-            t, r = self._enclose_violations(zero_dual, point, mu)
+            t, r = self._enclose_violations(zero_dual, current)
             if not (self._find_violated(t, r) & self._is_equality).any():
                 break
-            point, mu = self._correct_rows(zero_dual, point, mu, self._is_equality, t, r)
-        t, r = self._enclose_violations(zero_dual, point, mu)
+            current = self._correct_rows(zero_dual, current, self._is_equality, t, r)
+        t, r = self._enclose_violations(zero_dual, current)
         slack = np.where(self._is_equality, np.inf, -t - INSIDE * r)
-        return InteriorPoint(point, mu.get("b", 0.0), slack)
+        return InteriorPoint(current.point, current.mu.get("b", 0.0), slack)
 
     def _build_point(self, z: FloatArray) -> PrimalPoint:
         """Build the point with the coordinates z (r,) of (ROOM.1)."""
