@@ -46,7 +46,7 @@ class BackendBase:
     def __repr__(self) -> str:
         return f"<backend {self.name}: {self.abilities.describe()}>"
 
-    def requirements(self, size: Size, form: Form) -> Requirements:
+    def estimate_requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory and set-up time for a form of a machine of this size, including pending imports.
 
         A backend that checks its clock has no set-up except the Gram matrix.
@@ -60,7 +60,7 @@ class BackendBase:
             return Requirements(seconds, memory_bytes)
         return Requirements(seconds + pending.seconds, memory_bytes, pending.mapped_bytes)
 
-    def preferred_form(self, linear: bool) -> Form:
+    def find_preferred_form(self, linear: bool) -> Form:
         """Return the form with the best certificates for a linear or another kernel: the default of `solve`."""
         if linear:
             return self.abilities.linear_form
@@ -139,7 +139,7 @@ class BackendBase:
         for name in limit_names:
             if getattr(limits, name) is not None and not self.abilities.supports(name):
                 raise UnsupportedError(
-                    f"{self.name} cannot keep {name}; backends that can: {self.list_alternatives(name, any_qp)}"
+                    f"{self.name} cannot enforce {name}; backends that can: {self.list_alternatives(name, any_qp)}"
                 )
         if limits.start is not None and not self.abilities.supports_warm_start:
             raise self.build_warm_start_error(any_qp=any_qp)
@@ -156,7 +156,7 @@ class BackendBase:
         on_form = f" on the {form} form" if form else ""
         others = "these can" if any_qp else "on the dual form these can"
         names = self.list_alternatives("start", any_qp)
-        return UnsupportedError(f"{self.name}{on_form} cannot begin at a given point; {others}: {names}")
+        return UnsupportedError(f"{self.name}{on_form} cannot start at a given point; {others}: {names}")
 
     def list_alternatives(self, option: RequestedOption, any_qp: bool = False) -> str:
         """Return the names of the backends that support a request, separated by commas.

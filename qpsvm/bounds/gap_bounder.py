@@ -69,7 +69,8 @@ class GapBounder:
         distance = self._bound_distance(point, alpha) if is_feasible else math.inf
         terms, rows, (min_loss, max_loss) = self._bound_row_sums(point, alpha)
         difference = 0.5 * distance * distance + terms
-        difference += UNDERFLOW if distance > 0.0 else 0.0
+        if distance > 0.0:
+            difference += UNDERFLOW  # its square may have underflowed
         norm = self._bound_norm_below(point)
         penalties = 0.0
         for group in self.svm.penalised_groups if is_feasible else ():
@@ -81,10 +82,10 @@ class GapBounder:
         elif self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
             size = max(self.compute_half_square(point) - point.centred_b_radius, 0.0) + min_loss
         else:
-            size = 0.5 * norm * norm + min_loss
-            if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # products may have underflowed
+            primal = 0.5 * norm * norm + min_loss
+            if primal < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # products may have underflowed
                 difference += (len(point.alpha) + 4) * UNDERFLOW
-            size = self._add_multiplier_terms(point, size + penalties)
+            size = self._add_multiplier_terms(point, primal + penalties)
             if self.svm.linear_constraints is not None:
                 size = max(size, -self._bound_primal_above(point, penalties, max_loss))
         return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
@@ -109,7 +110,7 @@ class GapBounder:
         return bound_sum(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
 
     def _bound_row_sums(self, point: Certificate, alpha: ExactAlpha) -> tuple[float, IntArray, tuple[float, float]]:
-        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and the bounds of Σ ψ_k(t_k)."""
+        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and both bounds of Σ ψ_k(t_k)."""
         g, (_, terms), losses = sum_terms(
             self._enclose_rows(alpha),
             lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),

@@ -27,6 +27,8 @@ def build_model(
     """Build the model that predicts by decision functions; a linear one has w only, without support vectors.
 
     classes: None for a machine that predicts f itself.
+    by_class, break_ties: As in `PairsModel`.
+    threshold: As in `Model`.
     """
     d = int(estimator.n_features_in_)
     vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors

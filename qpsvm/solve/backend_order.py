@@ -87,7 +87,7 @@ class RankedBackend:
         ):
             return False
         abilities = self.backend_object.abilities
-        form = self.form or self.backend_object.preferred_form(size.is_linear)
+        form = self.form or self.backend_object.find_preferred_form(size.is_linear)
         return (
             not abilities.is_educational
             and abilities.accepts(find_problem_traits(problem), size.rows, form)

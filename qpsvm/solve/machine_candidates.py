@@ -91,11 +91,11 @@ def _build_candidate(
     if form is None and request.can_warm_start(backend, "dual"):
         form = "dual"
     elif form is None:
-        form = backend.preferred_form(problem.space.is_linear)
+        form = backend.find_preferred_form(problem.space.is_linear)
     size = measure_size(problem, form)
     return MachineCandidate(
         backend=backend, request=request, trial_max_iter=ranked.trial_max_iter, problem=problem, form=form,
-        size=size, needed=backend.requirements(size, form),
+        size=size, needed=backend.estimate_requirements(size, form),
     )  # fmt: skip
 
 

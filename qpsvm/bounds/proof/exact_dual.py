@@ -67,7 +67,7 @@ class ExactDual:
     unit: The objective of the machine is unit·(DUAL.1).
     n_constraint_rows: Number of linear constraints, which are the last rows, (DUAL.9); their α are in other units.
     classes: k if points and rows are pairs of a sample and one of k classes; else 1.
-    shares_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
+    has_shared_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
     """
 
     sign: FloatArray
@@ -81,7 +81,7 @@ class ExactDual:
     unit: Fraction = Fraction(1)
     n_constraint_rows: int = 0
     classes: int = 1
-    shares_slack: bool = False
+    has_shared_slack: bool = False
 
     def __repr__(self) -> str:
         return _build_field_repr(self)
@@ -94,13 +94,13 @@ class ExactDual:
     @property
     def block_size(self) -> int:
         """Number of rows of a block, (DUAL.10)."""
-        return self.classes if self.shares_slack else 1
+        return self.classes if self.has_shared_slack else 1
 
     @property
     def constraints_text(self) -> str:
         """The conditions on a feasible α, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
-        if self.shares_slack:
+        if self.has_shared_slack:
             box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i,"
         else:
             box = "its box"
