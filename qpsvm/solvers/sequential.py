@@ -114,11 +114,18 @@ def choose_rho(dual: AllInOneDual, mean_diagonal: float) -> float:
     return 1.0 if dual.intercept == "penalised" else 0.0
 
 
+def _copy_start(dual: AllInOneDual, alpha: FloatArray | None, b: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return copies of the start, α (n, k) and b (k,): 0 if absent; b is also 0 unless the intercept is free."""
+    start_alpha = np.zeros((dual.n, dual.k)) if alpha is None else np.array(alpha, order="C")
+    if b is None or dual.intercept != "free":
+        return start_alpha, np.zeros(dual.k)
+    return start_alpha, b.copy()
+
+
 def _descend(
     X: Matrix, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
 ) -> ClassSolution:
     """Run the compiled passes over the samples X (n, d) of a linear machine."""
-    n, k = dual.n, dual.k
     table = build_table(X)
     if sp.issparse(X):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
@@ -128,8 +135,7 @@ def _descend(
     rho = choose_rho(dual, mean_diagonal)
     has_free_intercept = dual.intercept == "free"
     squares = np.maximum(squares, MIN_DIAGONAL_SHARE * mean_diagonal)
-    alpha = np.zeros((n, k)) if alpha is None else np.array(alpha, order="C")
-    b = np.zeros(k) if b is None or not has_free_intercept else b.copy()
+    alpha, b = _copy_start(dual, alpha, b)
     beta = dual.compute_beta(alpha)
     W = np.ascontiguousarray(X.T @ beta, dtype=np.float64)
     sums = beta.sum(axis=0)
@@ -173,8 +179,7 @@ class _SequentialRun:
         self.has_free_intercept = dual.intercept == "free"
         self.rho = choose_rho(dual, mean_diagonal)
         self.diagonal = np.maximum(self.diagonal, MIN_DIAGONAL_SHARE * mean_diagonal)
-        self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
-        self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
+        self.alpha, self.b = _copy_start(dual, alpha, b)
         self.multiply = _choose_multiplication(gram)
         self.compute_step: Callable[[FloatArray, float], FloatArray]
         if dual.has_shared_slack:

@@ -121,9 +121,9 @@ def build_kernel_points(
     Shapes: alpha, u, row_norms (M,), b, margin (P,).
     """
     n_terms = stack.max_row_count
-    mass = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))
-    kappa = (epsilon + gamma(n_terms + 6)) * mass
-    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW_ROUNDINGS
+    norm_sum = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))  # Σ α_i ρ_i ≥ ‖w‖
+    kappa = (epsilon + gamma(n_terms + 6)) * norm_sum
+    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * norm_sum * FEW_ROUNDINGS
     zeros = np.zeros(len(b))
     return BoundedPoints(
         alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin,
@@ -177,13 +177,13 @@ def build_linear_points(
     norm = np.sqrt(squares)
     max_norm = bound_row_norms(squares, d)
     kappa = gamma(width + 6) * max_norm + UNDERFLOW
-    mass = stack.sum_by_machine(alpha * row_norms)
+    norm_sum = stack.sum_by_machine(alpha * row_norms)
     b, b_radius = intercepts
     return BoundedPoints(
         alpha=alpha, u=u, b=b, b_radius=b_radius, margin=margin,
         u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
         squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
-        w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
+        w_distance=gamma(n_terms + 4) * norm_sum * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
     )  # fmt: skip
 
 
