@@ -111,7 +111,7 @@ def _read_user_suite(options: argparse.Namespace) -> Suite:
     return build_user_suite(
         options.table, options.variant or ["c"], options.kernel or ["linear", "rbf"], options.C or [1.0],
         options.intercept, options.nu, target=options.target, positive=options.positive,
-        standardise=options.standardise, drop_missing=options.drop_missing,
+        standardise=options.standardise, missing="drop" if options.drop_missing else "error",
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from benchmarks.summary import OURS, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task, Variant
 from benchmarks.variants import GENERAL_ROWS, NOVEL_NU, TUBE_NU
 from qpsvm.base.errors import DataError, ParameterError, describe_nearest
-from qpsvm.data.files import EncodedTable, read_table
+from qpsvm.data.files import EncodedTable, MissingPolicy, read_table
 
 #: The name of the suite, and of its lines.
 OWN = "own"
@@ -45,7 +45,8 @@ class UserTable:
     target_kind : "labels", "numbers" or "none"
     positive : str or None
         Of more than two classes, the one that is to be told from the others.
-    standardise, drop_missing : bool
+    standardise : bool
+    missing : "error", "drop", "median" or "most-frequent"
         As `read_table` has them.
     """
 
@@ -54,7 +55,7 @@ class UserTable:
     target_kind: Any = "labels"
     positive: str | None = None
     standardise: bool = False
-    drop_missing: bool = False
+    missing: MissingPolicy = "error"
 
     def __str__(self) -> str:
         """All that its samples depend on: lines of another reading are not taken for this one's."""
@@ -73,7 +74,7 @@ class UserTable:
         QPSVMError
             What `read_table` says, or that there are not two classes, or a target of one number only.
         """
-        table = read_table(self.path, target=self.target, target_kind=self.target_kind, drop_missing=self.drop_missing)
+        table = read_table(self.path, target=self.target, target_kind=self.target_kind, missing=self.missing)
         X = table.X
         if self.standardise:
             X = scale_table(_to_dense(X), "standardised")

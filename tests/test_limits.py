@@ -131,7 +131,8 @@ def test_followers_together_stay_in_proportion():
 
 def test_what_takes_minutes_to_set_up_has_no_turn():
     """After one second of the first choice; of CVXOPT, `test_machines_of_another_kernel`."""
-    assert backends.get("cvxpy").requirements(Size(8000, 10, 80_000, False), "dual").seconds > bound_follow_up_time(1.0)
+    requirements = backends.get("cvxpy").estimate_requirements(Size(8000, 10, 80_000, False), "dual")
+    assert requirements.seconds > bound_follow_up_time(1.0)
 
 
 def test_seconds_in_words():

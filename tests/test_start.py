@@ -76,9 +76,9 @@ def test_a_compiled_qp_takes_a_start_in_its_own_units():
 def test_a_start_that_makes_no_sense_is_refused():
     problem = NEIGHBOURS["C, linear"][1]
     near = solve(problem)
-    with pytest.raises(UnsupportedError, match=r"cvxopt .*cannot begin at a given point; .*osqp"):
+    with pytest.raises(UnsupportedError, match=r"cvxopt .*cannot start at a given point; .*osqp"):
         solve(problem, "cvxopt", start=near)
-    with pytest.raises(UnsupportedError, match="primal form cannot begin"):
+    with pytest.raises(UnsupportedError, match="primal form cannot start"):
         solve(problem, "osqp", form="primal", start=near)
     with pytest.raises(DataError, match="start must be 400 finite numbers"):
         solve(problem, start=np.zeros(3))
@@ -88,7 +88,7 @@ def test_a_start_that_makes_no_sense_is_refused():
         solve(problem, start="warm")
     with pytest.raises(DataError, match="over 20 rows of 3 features, this problem has 400 rows of 2"):
         solve(problem, start=solve(CSVM(np.eye(20, 3), np.arange(20) % 2)))
-    with pytest.raises(UnsupportedError, match="interior_point cannot begin"):
+    with pytest.raises(UnsupportedError, match="interior_point cannot start"):
         qpsvm.compile(problem.qp("dual"), "interior_point").solve(start=near.alpha)
 
 

@@ -55,7 +55,7 @@ class BareBackend(Entrant):
         self.name = backend
 
     def form(self, task: Task) -> str | None:
-        return backends.get(self.name).preferred_form(task.kernel == "linear")
+        return backends.get(self.name).find_preferred_form(task.kernel == "linear")
 
     def accepts(self, task: Task) -> bool:
         return _accepts(self.name, task)

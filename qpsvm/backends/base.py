@@ -46,7 +46,7 @@ class BackendBase:
     def __repr__(self) -> str:
         return f"<backend {self.name}: {self.abilities.describe()}>"
 
-    def requirements(self, size: Size, form: Form) -> Requirements:
+    def estimate_requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory and set-up time for a form of a machine of this size, including pending imports.
 
         A backend that checks its clock has no set-up except the Gram matrix.
@@ -60,7 +60,7 @@ class BackendBase:
             return Requirements(seconds, memory_bytes)
         return Requirements(seconds + pending.seconds, memory_bytes, pending.mapped_bytes)
 
-    def preferred_form(self, linear: bool) -> Form:
+    def find_preferred_form(self, linear: bool) -> Form:
         """Return the form with the best certificates for a linear or another kernel: the default of `solve`."""
         if linear:
             return self.abilities.linear_form
@@ -79,7 +79,7 @@ class BackendBase:
         return Solver(self.name, self.version() or "?", raw_status)
 
     def find_default_max_iter(self, size: Size) -> int | None:  # noqa: ARG002  (subclasses use it)
-        """Return the limit on all iterations of a solve if the user sets none; None if the solver has its own."""
+        """Return the limit on all iterations of a solve without `max_iter`; None if the solver has its own limit."""
         return None
 
     def can_solve_dual(self, svm: SVMDual) -> bool:  # noqa: ARG002  (subclasses use it)
@@ -91,16 +91,16 @@ class BackendBase:
         raise NotImplementedError(f"{self.name} takes a QP")
 
     def require_package(self) -> None:
-        """Raise a `MissingExtraError` with the command that installs its package, if it is not installed."""
+        """Check that the solver's package is installed. Raises MissingExtraError with the command that installs it."""
+        package = self.abilities.package
         if self.version() is None:
-            package = self.abilities.package
             raise MissingExtraError(
                 f"the backend {self.name!r} needs the package {package!r}, which is not installed; "
                 f"run: pip install {package}"
             )
 
     def explain_refusal(self, traits: Traits, rows: int, form: Form) -> str | None:
-        """Explain why the backend cannot take this form, and which can; None if it can. Builds nothing."""
+        """Explain why the backend cannot take this form, and name backends that can; None if it can. Builds nothing."""
         abilities = self.abilities
         if abilities.accepts(traits, rows, form):
             return None
@@ -115,7 +115,7 @@ class BackendBase:
         return f"{self.name} {reason}; {remedy}{join_names(usable or ['fewer rows'])}"
 
     def is_usable(self, traits: Traits, rows: int, form: Form) -> bool:
-        """Return whether it is installed, accepts this form of a machine, and is not for study only."""
+        """Return whether the backend is installed, accepts this form of a machine, and is not for study only."""
         abilities = self.abilities
         return abilities.accepts(traits, rows, form) and not abilities.is_educational and self.version() is not None
 
@@ -129,9 +129,9 @@ class BackendBase:
         return statement
 
     def check_request(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
-        """Check that the solver supports the limits, the start and the settings; the message names alternatives.
+        """Check that the solver supports the limits, the start and the settings; the message names other backends.
 
-        With `any_qp` these are only backends that accept any QP.
+        any_qp: Whether to name only backends that accept any QP.
 
         Raises UnsupportedError, UnknownOptionError, MissingExtraError.
         """
@@ -139,7 +139,7 @@ class BackendBase:
         for name in limit_names:
             if getattr(limits, name) is not None and not self.abilities.supports(name):
                 raise UnsupportedError(
-                    f"{self.name} cannot keep {name}; backends that can: {self.list_alternatives(name, any_qp)}"
+                    f"{self.name} cannot enforce {name}; backends that can: {self.list_alternatives(name, any_qp)}"
                 )
         if limits.start is not None and not self.abilities.supports_warm_start:
             raise self.build_warm_start_error(any_qp=any_qp)
@@ -153,16 +153,15 @@ class BackendBase:
 
     def build_warm_start_error(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
         """Build the error for a start that the backend does not support, on one form or (form="") on any."""
-        where = f" on the {form} form" if form else ""
+        on_form = f" on the {form} form" if form else ""
         others = "these can" if any_qp else "on the dual form these can"
-        return UnsupportedError(
-            f"{self.name}{where} cannot begin at a given point; {others}: {self.list_alternatives('start', any_qp)}"
-        )
+        names = self.list_alternatives("start", any_qp)
+        return UnsupportedError(f"{self.name}{on_form} cannot start at a given point; {others}: {names}")
 
     def list_alternatives(self, option: RequestedOption, any_qp: bool = False) -> str:
         """Return the names of the backends that support a request, separated by commas.
 
-        With `any_qp` only those that accept any QP and are not for study.
+        any_qp: Whether to list only those that accept any QP and are not for study.
         """
         backends = self._all_backends()
         if any_qp:

@@ -77,7 +77,7 @@ def get(name: str) -> Backend:
     --------
     >>> import qpsvm
     >>> backend = qpsvm.backends.get("cvxopt")
-    >>> backend.name, backend.preferred_form(linear=True), backend.abilities.supports("time_limit")
+    >>> backend.name, backend.find_preferred_form(linear=True), backend.abilities.supports("time_limit")
     ('cvxopt', 'dual', False)
     >>> qpsvm.backends.get("cvxopr")
     Traceback (most recent call last):

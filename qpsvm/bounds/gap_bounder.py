@@ -69,7 +69,8 @@ class GapBounder:
         distance = self._bound_distance(point, alpha) if is_feasible else math.inf
         terms, rows, (min_loss, max_loss) = self._bound_row_sums(point, alpha)
         difference = 0.5 * distance * distance + terms
-        difference += UNDERFLOW if distance > 0.0 else 0.0
+        if distance > 0.0:
+            difference += UNDERFLOW  # its square may have underflowed
         norm = self._bound_norm_below(point)
         penalties = 0.0
         for group in self.svm.penalised_groups if is_feasible else ():
@@ -81,10 +82,10 @@ class GapBounder:
         elif self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
             size = max(self.compute_half_square(point) - point.centred_b_radius, 0.0) + min_loss
         else:
-            size = 0.5 * norm * norm + min_loss
-            if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # products may have underflowed
+            primal = 0.5 * norm * norm + min_loss
+            if primal < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # products may have underflowed
                 difference += (len(point.alpha) + 4) * UNDERFLOW
-            size = self._add_multiplier_terms(point, size + penalties)
+            size = self._add_multiplier_terms(point, primal + penalties)
             if self.svm.linear_constraints is not None:
                 size = max(size, -self._bound_primal_above(point, penalties, max_loss))
         return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
@@ -109,7 +110,7 @@ class GapBounder:
         return bound_sum(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
 
     def _bound_row_sums(self, point: Certificate, alpha: ExactAlpha) -> tuple[float, IntArray, tuple[float, float]]:
-        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and the bounds of Σ ψ_k(t_k)."""
+        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and both bounds of Σ ψ_k(t_k)."""
         g, (_, terms), losses = sum_terms(
             self._enclose_rows(alpha),
             lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),
@@ -210,9 +211,11 @@ class GapBounder:
 
     def find_feasible(self, point: Certificate) -> ExactAlpha | None:
         """Return an α̂ close to α that satisfies every equality exactly; None if none is found."""
-        if self._last_repair[0] is not point.alpha or point.alpha.flags.writeable:
-            self._last_repair = point.alpha, self._repair(point)
-        return self._last_repair[1]
+        cached_alpha, repaired = self._last_repair
+        if cached_alpha is not point.alpha or point.alpha.flags.writeable:
+            repaired = self._repair(point)
+            self._last_repair = point.alpha, repaired
+        return repaired
 
     def _repair(self, point: Certificate) -> ExactAlpha | None:
         """Compute `find_feasible`: α itself, else α repaired in floats, else in rational numbers."""
@@ -287,9 +290,17 @@ class GapBounder:
         return primal + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(primal))
 
     def _bound_distance(self, point: Certificate, repaired: ExactAlpha) -> float:
-        """Bound ‖w − w(α̂)‖ from above."""
-        terms = len(point.coef) + (0 if point.w is None else len(point.w))
-        distance = point.weight_distance * (1.0 + gamma(terms + 8))
+        """Bound ‖w − w(α̂)‖ from above, by way of the β that was computed from α."""
+        distance = self._bound_distance_to_beta(point)
+        distance += self._bound_projection_error(point)
+        distance += self._bound_beta_error(point)
+        return distance + self._bound_repair(point, repaired) * FEW_ROUNDINGS
+
+    def _bound_distance_to_beta(self, point: Certificate) -> float:
+        """Bound ‖w − Σ β_i φ(x_i)‖ from above, for β as computed; its projection instead if K was clipped."""
+        n_terms = len(point.coef) + (0 if point.w is None else len(point.w))
+        rounding = 1.0 + gamma(n_terms + 8)
+        distance = point.weight_distance * rounding
         if point.w is not None:
             radius = point.weight_distance_radius
             if radius is None:
@@ -297,23 +308,30 @@ class GapBounder:
             distance += radius
             distance += (3.0 + point.n_moves) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
         elif point.sparse_coef is not None:  # coef is sparse_coef·factor, rounded
-            distance = self.bound_weight_distance(point) * (1.0 + gamma(terms + 8))
+            distance = self.bound_weight_distance(point) * rounding
         elif point.factor != 1.0:  # coef is β·factor, rounded
             size = self._bound_coef_size(point)
             norm_error = math.sqrt(self._compute_kappa(point) * FEW_ROUNDINGS * size)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * norm_error
+        return distance
+
+    def _bound_projection_error(self, point: Certificate) -> float:
+        """Bound the distance between β and its projection, which are equal up to rounding; 0 if K was not clipped."""
         positive_part = self.accuracy.space.positive_part
-        if positive_part is not None:  # coef is the projection of β, up to rounding
-            classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
-            distances = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
-            distance += math.hypot(*distances) * max(point.factor, 1.0) * FEW_ROUNDINGS
+        if positive_part is None:
+            return 0.0
+        classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
+        distances = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
+        return math.hypot(*distances) * max(point.factor, 1.0) * FEW_ROUNDINGS
+
+    def _bound_beta_error(self, point: Certificate) -> float:
+        """Bound the distance of w that the rounding of β causes; 0 if β is exact, or its rounding is included."""
+        is_included = self.svm.mix is not None and point.w is not None and point.weight_distance_radius is not None
         beta_radius = self.svm.bound_beta_rounding(point.alpha)
-        if self.svm.mix is not None and point.w is not None and point.weight_distance_radius is not None:
-            beta_radius = None  # weight_distance_radius includes it
-        if beta_radius is not None:
-            beta_error = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
-            distance += beta_error * max(point.factor, 1.0) * FEW_ROUNDINGS
-        return distance + self._bound_repair(point, repaired) * FEW_ROUNDINGS
+        if is_included or beta_radius is None:
+            return 0.0
+        error = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
+        return error * max(point.factor, 1.0) * FEW_ROUNDINGS
 
     def _bound_repair(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w(α̂) − w(α)‖ from above."""
@@ -348,9 +366,9 @@ class GapBounder:
         """Bound ‖w‖ from below."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
-        size, terms = self.accuracy.bound_norm_sum(point.coef)
+        size, n_terms = self.accuracy.bound_norm_sum(point.coef)
         error = self._compute_kappa(point) * FEW_ROUNDINGS * size
         if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² was computed from these values
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW_ROUNDINGS)
-        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))
+        return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(n_terms + 8)) - error, 0.0))

@@ -4,21 +4,21 @@ A point that violates a constraint is not primal feasible, so its objective boun
 violate active constraints by their tolerance, and so does w(α). Four steps restore feasibility, rounding included.
 Each is tried only if those before it do not suffice:
 
-    (HELD.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
-              nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
-    (HELD.2)  (w, b) moves by the smallest step that takes the violated rows V to their bound, and beyond it by twice
-              the error bound r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
-              (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
-    (HELD.3)  (w, b) is projected on the set that satisfies all rows:  minimise ‖(Δw, Δb/√κ)‖ subject to (HELD.2) as
-              inequalities, a nonnegative least-squares problem
-    (HELD.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀) with
-              θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
-              `hard_margin`
+    (RESTORE.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
+                 nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
+    (RESTORE.2)  (w, b) moves by the smallest step that takes the violated rows V to their bound, and beyond it by
+                 twice the error bound r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
+                 (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
+    (RESTORE.3)  (w, b) is projected on the set that satisfies all rows:  minimise ‖(Δw, Δb/√κ)‖ subject to
+                 (RESTORE.2) as inequalities, a nonnegative least-squares problem
+    (RESTORE.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀) with
+                 θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
+                 `hard_margin`
 
-A step increases the gap by about the multipliers of the rows times their violations. By (HELD.2), rows that can only
+A step increases the gap by about the multipliers of the rows times their violations. By (RESTORE.2), rows that can only
 hold as equalities are satisfied up to rounding, see (COUNT.5). (GAP.1) holds for any w and α, so α does not change.
 
-Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
+Source of (RESTORE.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
 
 from __future__ import annotations
@@ -29,51 +29,51 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import cached, freeze
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.errors import InfeasibleConstraintsError
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, sum_gap_terms
 from qpsvm.bounds.certify import (
     DualPoint,
     EvaluatedMultipliers,
+    Intervals,
     PrimalCandidate,
     find_best_multipliers,
     find_primal_multipliers,
 )
 from qpsvm.bounds.gap_bounder import EQUALITY_RADII, GapBounder
-from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, find_middle_intercept
+from qpsvm.bounds.hard_margin import RowFeasibility, find_middle_intercept
 from qpsvm.bounds.repair import fix_constraint_multipliers
+from qpsvm.bounds.row_feasibility import compute_row_coordinates, find_row_feasibility, get_intercept_column
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.space import pivoted_cholesky
 
-#: Largest number of rounds of (HELD.2) and (HELD.3) together; each may violate other rows.
+#: Largest number of rounds of (RESTORE.2) and (RESTORE.3) together; each may violate other rows.
 MAX_ROUNDS = 8
-#: Number of rounds of (HELD.2) before the projection (HELD.3).
+#: Number of rounds of (RESTORE.2) before the projection (RESTORE.3).
 SIMPLE_ROUNDS = 4
-#: Largest number of rows of the dense system of (HELD.2).
+#: Largest number of rows of the dense system of (RESTORE.2).
 MAX_SYSTEM_ROWS = 1500
 #: How far beyond the bound a step aims, in multiples of r: the step has as much rounding error as the evaluation.
 INSIDE = 2.0
 #: A coefficient of b below this counts as 0.
 TINY_COEFFICIENT = 1e-9
-#: Largest number of rounds of (HELD.4); rounding may leave violations in each.
+#: Largest number of rounds of (RESTORE.4); rounding may leave violations in each.
 MAX_SHRINKS = 4
-#: If the rows have at most this many entries, they are the coordinates of (ROOM.1) themselves; else a factor of their
-#: Gram matrix is used.
-MAX_ENTRIES = 20_000_000
 #: A weight below this share of its change is rounding and set to 0, since a row may require that it is 0.
 TINY_WEIGHT = 2.0**-46
 #: Singular values below this share of the largest are dropped; they come from repeated rows.
 RANK_TOLERANCE = 1e-13
-#: Multipliers by name, and the interval of equally good values of each.
-Multipliers = tuple[dict[str, float], dict[str, tuple[float, float]]]
-#: A point that satisfies all rows, with its multipliers and their intervals.
-RestoredPoint = tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]]
+
+
+class FullPoint(NamedTuple):
+    """A primal point w with multipliers μ by name, b among them, and the interval of equally good values of each."""
+
+    point: PrimalPoint
+    mu: Mapping[str, float]
+    intervals: Intervals
 
 
 class InteriorPoint(NamedTuple):
@@ -104,7 +104,7 @@ class Restoration:
         hard = self.svm.hard_rows
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
-        column = _get_intercept_column(self.svm)
+        column = get_intercept_column(self.svm)
         self.column = np.where(np.abs(column) > TINY_COEFFICIENT, column, 0.0)
         freeze((self.rows, self.column))
 
@@ -126,26 +126,24 @@ class Restoration:
         restored = self._find_feasible_point(dual, point)
         if restored is None:
             zeros = {group.multiplier: 0.0 for group in svm.groups}
-            best = EvaluatedMultipliers(zeros, {}, np.inf, np.inf)
-        else:
-            point, mu, intervals = restored
-            best = EvaluatedMultipliers(mu, intervals, *sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu)))
-        return [certify.build_candidate(svm, dual, point, 0.0, best)]
+            return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(zeros, {}, np.inf, np.inf))]
+        point, mu, intervals = restored
+        sums = sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu))
+        return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(mu, intervals, *sums))]
 
-    def _find_feasible_point(self, dual: DualPoint, point: PrimalPoint) -> RestoredPoint | None:
+    def _find_feasible_point(self, dual: DualPoint, start: PrimalPoint) -> FullPoint | None:
         """Return a point near this one that satisfies the rows, with its multipliers; None if none is found."""
-        start = point
-        mu, intervals = self._find_multipliers(dual, start)
+        best_at_start = self._find_multipliers(dual, start)
+        current = best_at_start
         ever_violated = np.zeros(len(self.rows), dtype=bool)
         for attempt in range(MAX_ROUNDS):
             is_simple = attempt < SIMPLE_ROUNDS
             if attempt == SIMPLE_ROUNDS:  # the projections begin at the first point again
-                point = start
-                mu = self._find_multipliers(dual, start)[0]
-            t, r = self._enclose_violations(dual, point, mu)
+                current = FullPoint(start, best_at_start.mu, current.intervals)
+            t, r = self._enclose_violations(dual, current)
             violated = self._find_violated(t, r)
             if not violated.any():
-                return point, mu, intervals
+                return current
             ever_violated |= violated
             if self._is_equality[violated].any():
                 ever_violated |= self._is_equality
@@ -154,16 +152,15 @@ class Restoration:
                 break
             if is_simple:
                 is_near_bound = violated | (t > -INSIDE * r)
-                point, mu = self._correct_rows(dual, point, mu, ever_violated & is_near_bound, t, r)
+                current = self._correct_rows(dual, current, ever_violated & is_near_bound, t, r)
             else:
-                point, mu = self._project_on_rows(dual, point, mu, t, r)
-            mu, intervals = self._optimise_others(dual, point, mu)
-        return self._move_to_interior(dual, start, point, mu)
+                current = self._project_on_rows(dual, current, t, r)
+            current = self._optimise_others(dual, current)
+        return self._move_to_interior(dual, current) or self._move_to_interior(dual, best_at_start)
 
-    def _enclose_violations(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]
-    ) -> tuple[FloatArray, FloatArray]:
+    def _enclose_violations(self, dual: DualPoint, current: FullPoint) -> tuple[FloatArray, FloatArray]:
         """Return the violations t of the hard rows, and their error bounds r: (k,) each."""
+        point, mu, _ = current
         coef = dual.beta if point.coef is None else point.coef
         certificate = Certificate(
             svm=self.svm, alpha=dual.alpha, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu),
@@ -185,97 +182,89 @@ class Restoration:
         is_exactly_satisfied = (t <= 0.0) & (r == 0.0)
         return np.asarray(may_be & ~is_exactly_satisfied, dtype=bool)
 
-    # --- (HELD.1): multipliers ---
+    # --- (RESTORE.1): multipliers ---
 
-    def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> Multipliers:
-        """Return the best multipliers for a w that the rows allow, and intervals of equally good ones."""
-        candidates = [
-            self._move_intercept(dual, point, *multipliers)
-            for multipliers in self._find_machine_multipliers(dual, point)
-        ]
-        return min(candidates, key=lambda multipliers: self._compute_gap_part(dual, point, multipliers[0]))
+    def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> FullPoint:
+        """Return a point with the best multipliers that the rows allow for its w."""
+        candidates = [self._move_intercept(dual, each) for each in self._find_machine_multipliers(dual, point)]
+        return min(candidates, key=lambda each: self._compute_gap_part(dual, each))
 
-    def _compute_gap_part(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> float:
+    def _compute_gap_part(self, dual: DualPoint, current: FullPoint) -> float:
         """Compute the part of the gap that depends on the multipliers."""
-        cost = sum_gap_terms(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
+        mu = current.mu
+        cost = sum_gap_terms(self.svm, dual.alpha, current.point.u, 0.0, self.svm.margin(mu))[0]
         penalty = 0.0
         for group in self.svm.penalised_groups:
             error = mu[group.multiplier] - dual.multipliers[group.multiplier]
             penalty += 0.5 * group.ridge * error * error  # ** may raise OverflowError
         return cost + penalty
 
-    def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[Multipliers]:
-        """Return candidates for the machine alone: minimisers of its primal, and of the gap for the λ of this dual."""
+    def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[FullPoint]:
+        """Return the point with multipliers for the machine alone: the best for P, and for the gap given this λ."""
         machine = self.machine
         u = point.u[: machine.n]
         if machine.hard_rows is not None:
-            return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
+            b = {group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}
+            return [FullPoint(point, b, {})]
         alpha, constraint_multipliers = np.split(dual.alpha, [machine.m])
         best = find_primal_multipliers(machine, alpha, u)
-        candidates = [(dict(best.multipliers), dict(best.intervals))]
+        candidates = [FullPoint(point, best.multipliers, best.intervals)]
         assert self.svm.linear_constraints is not None
         if machine.groups:
             reduced_dual = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, constraint_multipliers)
             best = find_best_multipliers(reduced_dual, alpha, replace(point, u=u), dual.multipliers)
-            candidates.append((dict(best.multipliers), {}))
+            candidates.append(FullPoint(point, best.multipliers, {}))
         return candidates
 
-    def _move_intercept(
-        self, dual: DualPoint, point: PrimalPoint, mu: dict[str, float], intervals: dict[str, tuple[float, float]]
-    ) -> Multipliers:
+    def _move_intercept(self, dual: DualPoint, current: FullPoint) -> FullPoint:
         """Move b into the interval that the rows allow, and optimise the other multipliers for it."""
+        point, mu, intervals = current
         if "b" not in mu:
-            return mu, intervals
-        low, high = self._bound_intercept(dual, point, mu)
+            return current
+        low, high = self._bound_intercept(dual, current)
         is_empty = low > high  # no b satisfies all rows at this w
         b = low + (high - low) / 2 if is_empty else min(max(mu["b"], low), high)
+        if b != mu["b"]:
+            return self._optimise_given_intercept(dual, point, b)
         first, last = intervals.get("b", (b, b))
-        intervals["b"] = min(max(first, low), b), max(min(last, high), b)
-        if b == mu["b"]:
-            return mu, intervals
-        return self._optimise_given_intercept(dual, point, b)
+        allowed = min(max(first, low), b), max(min(last, high), b)
+        return FullPoint(point, mu, {**intervals, "b": allowed})
 
-    def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> Multipliers:
-        """Return b with the best other multipliers for it."""
+    def _optimise_given_intercept(self, dual: DualPoint, point: PrimalPoint, b: float) -> FullPoint:
+        """Return the point with b and the best other multipliers for it."""
         machine = self.machine
         u = point.u[: machine.n]
         other_groups = tuple(group for group in machine.groups if group.multiplier != "b")
         if not other_groups or machine.hard_rows is not None:
-            return {"b": b}, {"b": (b, b)}
+            return FullPoint(point, {"b": b}, {"b": (b, b)})
         fixed = replace(machine, groups=other_groups, level=machine.level - b * self.column[: machine.m])
         best = find_best_multipliers(fixed, dual.alpha[: machine.m], replace(point, u=u), dual.multipliers)
-        return {"b": b, **best.multipliers}, {"b": (b, b), **best.intervals}
+        return FullPoint(point, {"b": b, **best.multipliers}, {"b": (b, b), **best.intervals})
 
-    def _optimise_others(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> Multipliers:
-        """Return the best multipliers for the current b, or for the machine alone if it has no intercept."""
-        if "b" in mu:
-            return self._optimise_given_intercept(dual, point, mu["b"])
-        return self._find_machine_multipliers(dual, point)[0]
+    def _optimise_others(self, dual: DualPoint, current: FullPoint) -> FullPoint:
+        """Return the point with the best multipliers for its b, or for the machine alone without an intercept."""
+        if "b" in current.mu:
+            return self._optimise_given_intercept(dual, current.point, current.mu["b"])
+        return self._find_machine_multipliers(dual, current.point)[0]
 
-    def _bound_intercept(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> tuple[float, float]:
-        """Return the ends of the interval of b of (HELD.1), moved inwards by twice the error bound."""
-        t, r = self._enclose_violations(dual, point, mu)
+    def _bound_intercept(self, dual: DualPoint, current: FullPoint) -> tuple[float, float]:
+        """Return the ends of the interval of b of (RESTORE.1), moved inwards by twice the error bound."""
+        t, r = self._enclose_violations(dual, current)
         column = self.column[self.rows]
         reach = np.where(self._is_equality, t, t + INSIDE * r)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = mu["b"] + reach / column
+            ends = current.mu["b"] + reach / column
         return (
             float(np.max(ends, where=column > 0, initial=-np.inf)),
             float(np.min(ends, where=column < 0, initial=np.inf)),
         )
 
-    # --- (HELD.2) and (HELD.3): steps along rows ---
+    # --- (RESTORE.2) and (RESTORE.3): steps along rows ---
 
     def _correct_rows(
-        self,
-        dual: DualPoint,
-        point: PrimalPoint,
-        mu: Mapping[str, float],
-        mask: NDArray[np.bool_],
-        t: FloatArray,
-        r: FloatArray,
-    ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (HELD.2)."""
+        self, dual: DualPoint, current: FullPoint, mask: NDArray[np.bool_], t: FloatArray, r: FloatArray
+    ) -> FullPoint:
+        """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (RESTORE.2)."""
         rows = self.rows[mask]
         column = self.column[self.rows[mask]]
         kappa = self.space.scale
@@ -285,12 +274,10 @@ class Restoration:
         noise = len(rows) * UNIT * float(np.max(self.gap_bounder.bound_dual_row_norms(rows) ** 2 / norms**2))
         rank_tolerance = max(RANK_TOLERANCE, 16.0 * noise)
         scaled_y = np.linalg.lstsq(Q / np.outer(norms, norms), missing / norms, rcond=rank_tolerance)[0]
-        return self._step_along_rows(dual, point, mu, rows, scaled_y / norms)
+        return self._step_along_rows(dual, current, rows, scaled_y / norms)
 
-    def _project_on_rows(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
-    ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the nearest point that satisfies all rows, (HELD.3); the point itself if none is found.
+    def _project_on_rows(self, dual: DualPoint, current: FullPoint, t: FloatArray, r: FloatArray) -> FullPoint:
+        """Return the nearest point that satisfies all rows, (RESTORE.3); the point itself if none is found.
 
         The smallest z with Gᵀz ≥ missing is Gy/ρ for the y ≥ 0 that minimises ‖Gy‖² + ρ², ρ = 1 − missingᵀy. G and
         `missing` are scaled to entries of at most 1.
@@ -304,29 +291,27 @@ class Restoration:
         E = np.vstack([G / G_unit, missing / missing_unit])
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
-        except RuntimeError:  # nnls did not converge: (HELD.4) is tried instead
-            return point, dict(mu)
+        except RuntimeError:  # nnls did not converge: (RESTORE.4) is tried instead
+            return current
         residual = 1.0 - float(E[-1] @ y)
         if not residual > 0.0:
-            return point, dict(mu)
+            return current
         y *= missing_unit / residual / G_unit**2
-        return self._step_along_rows(dual, point, mu, self.rows, y)
+        return self._step_along_rows(dual, current, self.rows, y)
 
     @cached
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
-        return _compute_coordinates(self.svm, self.gap_bounder, self.rows)[0]
+        return compute_row_coordinates(self.svm, self.gap_bounder, self.rows)[0]
 
-    def _step_along_rows(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
-    ) -> tuple[PrimalPoint, dict[str, float]]:
+    def _step_along_rows(self, dual: DualPoint, current: FullPoint, rows: IntArray, y: FloatArray) -> FullPoint:
         """Return (w, b) + Σ y_k (s_k φ_k, κ E_k), over some rows (j,) with y (j,)."""
         step = np.zeros(self.svm.m)
         step[rows] = y
-        new_mu = dict(mu)
-        if "b" in new_mu:
-            new_mu["b"] += self.space.scale * float(self.column[rows] @ y)
-        return self._move_point(dual.beta, point, self.svm.beta(step), 1.0), new_mu
+        mu = dict(current.mu)
+        if "b" in mu:
+            mu["b"] += self.space.scale * float(self.column[rows] @ y)
+        return FullPoint(self._move_point(dual.beta, current.point, self.svm.beta(step), 1.0), mu, {})
 
     def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, factor: float) -> PrimalPoint:
         """Return the primal point factor·w + Σ step_i φ(x_i), for step (n,) and the w(α) of β (n,)."""
@@ -358,43 +343,36 @@ class Restoration:
         half_square = max(0.5 * float(coef @ u), 0.0)
         return PrimalPoint(u, None, half_square, coef=coef, distance=distance, distance_radius=radius)
 
-    # --- (HELD.4): a step to the interior ---
+    # --- (RESTORE.4): a step to the interior ---
 
-    def _move_to_interior(
-        self, dual: DualPoint, start: PrimalPoint, point: PrimalPoint, mu: Mapping[str, float]
-    ) -> RestoredPoint | None:
-        """Move the last point of the rounds, or else their first, to the interior; None if both fail."""
+    def _move_to_interior(self, dual: DualPoint, current: FullPoint) -> FullPoint | None:
+        """Move a point towards the interior point until it satisfies all rows; None on failure."""
         interior = self._interior_point
         if interior is None:
             return None
-        moved = self._shrink(dual, point, mu, interior)
-        return moved or self._shrink(dual, start, self._find_multipliers(dual, start)[0], interior)
-
-    def _shrink(
-        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], interior: InteriorPoint
-    ) -> RestoredPoint | None:
-        """Move a point towards an interior point until it satisfies all rows; None on failure."""
         slack = np.maximum(interior.slack, 0.0)
         target = interior.point
         for _ in range(MAX_SHRINKS):
-            t, r = self._enclose_violations(dual, point, mu)
+            t, r = self._enclose_violations(dual, current)
             if not np.isfinite(t).all():
                 return None
             violated = self._find_violated(t, r)
             if not violated.any():
-                return point, *self._optimise_others(dual, point, mu)
+                return self._optimise_others(dual, current)
             violation = np.where(violated & ~self._is_equality, t + (INSIDE + 2.0) * r, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = np.where(violation > 0.0, violation / (violation + slack), 0.0)
             theta = float(shares.max(initial=0.0))
             if not 0.0 < theta <= 1.0:
                 return None
+            point, mu, _ = current
             if "b" in mu:
                 mu = {**mu, "b": (1.0 - theta) * mu["b"] + theta * interior.b}
             if point.w is not None and target.w is not None:
                 point = self._build_linear_point(dual.beta, (1.0 - theta) * point.w + theta * target.w)
             elif target.coef is not None:
                 point = self._move_point(dual.beta, point, theta * target.coef, 1.0 - theta)
+            current = FullPoint(point, mu, {})
         return None
 
     @cached
@@ -417,22 +395,22 @@ class Restoration:
         """Build the interior point of the linear programs, corrected until it satisfies the equalities."""
         svm = self.svm
         zero_dual = DualPoint(np.zeros(svm.m), np.zeros(svm.n), {}, 0.0, 0.0)
-        point = self._build_point(feasibility.z)
         mu = {group.multiplier: 0.0 for group in svm.groups}
         if "b" in mu:
             mu["b"] = feasibility.b
+        current = FullPoint(self._build_point(feasibility.z), mu, {})
         for _ in range(MAX_ROUNDS):
-            t, r = self._enclose_violations(zero_dual, point, mu)
+            t, r = self._enclose_violations(zero_dual, current)
             if not (self._find_violated(t, r) & self._is_equality).any():
                 break
-            point, mu = self._correct_rows(zero_dual, point, mu, self._is_equality, t, r)
-        t, r = self._enclose_violations(zero_dual, point, mu)
+            current = self._correct_rows(zero_dual, current, self._is_equality, t, r)
+        t, r = self._enclose_violations(zero_dual, current)
         slack = np.where(self._is_equality, np.inf, -t - INSIDE * r)
-        return InteriorPoint(point, mu.get("b", 0.0), slack)
+        return InteriorPoint(current.point, current.mu.get("b", 0.0), slack)
 
     def _build_point(self, z: FloatArray) -> PrimalPoint:
         """Build the point with the coordinates z (r,) of (ROOM.1)."""
-        factor, is_w = _compute_coordinates(self.svm, self.gap_bounder, self.rows)
+        factor, is_w = compute_row_coordinates(self.svm, self.gap_bounder, self.rows)
         zeros = np.zeros(self.svm.n)
         if is_w:
             return self._build_linear_point(zeros, z)
@@ -442,57 +420,3 @@ class Restoration:
         if self.space.is_linear:
             return self._build_linear_point(zeros, self.space.weights(coef))
         return self._build_kernel_point(zeros, coef)
-
-
-def find_row_feasibility(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> RowFeasibility:
-    """Return the result of the linear programs, (ROOM.1) to (ROOM.3), for some rows of a dual."""
-    factor, _ = _compute_coordinates(svm, gap_bounder, rows)
-    return find_feasible_point(factor, _get_intercept_column(svm)[rows], svm.level[rows])
-
-
-def build_infeasible_error(
-    svm: SVMDual, gap_bounder: GapBounder, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
-) -> InfeasibleConstraintsError:
-    """Build the error for rows that contradict each other by (ROOM.2).
-
-    rows (k,): The rows of the linear programs.
-    scale (p,): The factor by which each linear constraint was divided.
-    """
-    farkas, constraints = feasibility.farkas, svm.linear_constraints
-    assert farkas is not None
-    assert constraints is not None
-    n_machine_rows = constraints.unconstrained_dual.m
-    row_names, row_scales = [], []
-    for k in rows:
-        is_constraint = k >= n_machine_rows
-        row_names.append(constraints.names[k - n_machine_rows] if is_constraint else f"margin[{k}]")
-        row_scales.append(scale[k - n_machine_rows] if is_constraint else 1.0)
-    weights = farkas / np.array(row_scales)
-    share = 1.0 / float(weights.sum())
-    proof = {name: float(weight * share) for name, weight in zip(row_names, weights, strict=True) if weight > 0.0}
-    residual = 0.0
-    if not feasibility.exact:
-        factor, _ = _compute_coordinates(svm, gap_bounder, rows)
-        sums = np.append(farkas @ factor, float(farkas @ _get_intercept_column(svm)[rows]))
-        residual = float(np.linalg.norm(sums)) * share
-    violation = -float(farkas @ svm.level[rows]) * share
-    return InfeasibleConstraintsError(proof, violation, residual)
-
-
-def _compute_coordinates(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> tuple[FloatArray, bool]:
-    """Return coordinates of s_k φ_k for some rows, (k, r), and whether they are entries of w, so that r = d."""
-    space = gap_bounder.accuracy.space
-    if space.is_linear and len(rows) * space.rows.d <= MAX_ENTRIES:
-        if svm.mix is not None:
-            combinations = svm.mix[rows]
-            used = np.unique(combinations.indices)
-            Z = as_dense(sp.csr_array(combinations[:, used]) @ space.rows.take(used))
-        else:
-            Z = as_dense(space.rows.take(svm.find_samples(rows)))
-        return svm.sign[rows][:, None] * Z, True
-    return pivoted_cholesky(svm.hessian.block(rows, rows)), False
-
-
-def _get_intercept_column(svm: SVMDual) -> FloatArray:
-    """Return the coefficient of b in every row, (m,): 0 without an intercept."""
-    return next((group.column for group in svm.groups if group.multiplier == "b"), np.zeros(svm.m))

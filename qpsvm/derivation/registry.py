@@ -12,7 +12,7 @@ from typing import Any
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.derivation.expressions import Equation
-from qpsvm.derivation.source import parse_statements
+from qpsvm.derivation.source import parse_equations
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import all_in_one, sensitivity
 from qpsvm.derivation.steps import linear_constraints as constraint_steps
@@ -47,11 +47,11 @@ def build_steps(problem: Problem) -> tuple[Step, ...]:
         modules = [import_module(STEPS[kind].__module__) for kind in kinds]
         build_terms = next(module.build_terms for module in modules if hasattr(module, "build_terms"))
         steps = constraint_steps.steps(problem, build_terms(problem))
-        statements = parse_statements(constraints)
+        statements = parse_equations(constraints)
     else:
         steps = STEPS[kinds[0]](problem)
-        statements = parse_statements(inspect.getmodule(kinds[0]))
-    statements = statements | parse_statements(sensitivity)
+        statements = parse_equations(inspect.getmodule(kinds[0]))
+    statements = statements | parse_equations(sensitivity)
     return tuple(
         _make_picklable(replace(step, statement=statements.get(step.tag, step.statement)), problem) for step in steps
     )

@@ -1,4 +1,4 @@
-"""Find the source code of an equation (`find_code`), and the equations that a docstring defines (`parse_statements`).
+"""Find the source code of an equation (`find_code`), and the equations that a docstring defines (`parse_equations`).
 
 A comment with a tag, such as `# (CSVM.4)`, marks the statement in front of it as the code of that equation. Code that
 serves all machines has the tag of the general equation, such as `# (DUAL.5)`, of which theirs are special cases.
@@ -36,7 +36,7 @@ DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)
 
 
 def find_code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
-    """Find the source of a function, dedented, with a short docstring, its location, and the lines of an equation.
+    """Find the source of a function, its location, and the lines of an equation; the docstring is cut to one line.
 
     function: A function of the library, or an `Equation`, whose code is the expression that evaluates it.
     tag, general: Tags of the equation, and of the general one, which is used if the source does not have the first.
@@ -65,7 +65,7 @@ def _read_function(function: Callable[..., Any], tag: str, general: str) -> Code
 def find_tagged_lines(text: str, tag: str) -> tuple[int, ...]:
     """Find the numbers of the lines, from 0, that a comment with the tag marks as the equation.
 
-    Behind the first line of a statement the comment marks the whole statement, behind another line only that line.
+    A comment after the first line of a statement marks the whole statement; after another line, only that line.
     """
     statement_ends = {
         node.lineno: node.end_lineno or node.lineno
@@ -81,27 +81,27 @@ def find_tagged_lines(text: str, tag: str) -> tuple[int, ...]:
     return tuple(sorted(tagged_lines))
 
 
-def build_excerpt(function: Code) -> Code | None:
-    """Cut a long function to its head and the lines around the equation; None for a short one, or without equation."""
-    lines = function.text.splitlines()
-    if len(lines) <= MAX_FULL_LINES or not function.lines:
+def build_excerpt(code: Code) -> Code | None:
+    """Cut a long function to its head and the lines around its equation; None if it is short or has no equation."""
+    lines = code.text.splitlines()
+    if len(lines) <= MAX_FULL_LINES or not code.lines:
         return None
-    definition = ast.parse(function.text).body[0]
+    definition = ast.parse(code.text).body[0]
     assert isinstance(definition, ast.FunctionDef)
     kept_lines = set(range(definition.body[0].end_lineno or 1))
-    for number in function.lines:
+    for number in code.lines:
         kept_lines.update(range(max(number - CONTEXT_LINES, 0), min(number + CONTEXT_LINES + 1, len(lines))))
     excerpt: list[str] = []
     tagged_lines: list[int] = []
     for number, line in enumerate(lines):
-        if number in function.lines:
+        if number in code.lines:
             tagged_lines.append(len(excerpt))
         if number in kept_lines:
             excerpt.append(line)
         elif number - 1 in kept_lines:
             indentation = line[: len(line) - len(line.lstrip())]
             excerpt.append(f"{indentation}# …")
-    return Code(function.where, "\n".join(excerpt), tuple(tagged_lines))
+    return Code(code.where, "\n".join(excerpt), tuple(tagged_lines))
 
 
 def _shorten_docstring(source: str) -> str:
@@ -116,7 +116,7 @@ def _shorten_docstring(source: str) -> str:
     return "\n".join(lines)
 
 
-def parse_statements(module: ModuleType | None) -> dict[str, str]:
+def parse_equations(module: ModuleType | None) -> dict[str, str]:
     """Return the equations that a module's docstring defines, by tag, in order, each on one line."""
     text = (module.__doc__ if module is not None else None) or ""
     return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}

@@ -12,7 +12,7 @@ Only the import changes; pipelines, grid searches and pickles work as before:
 0.967
 """
 
-from qpsvm.estimators.base import GapWarning
+from qpsvm.estimators.fit_warnings import GapWarning
 from qpsvm.estimators.l1_penalty import l1_min_c
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM

@@ -11,48 +11,34 @@ A subclass lists the names of its parameters, from which constructor and documen
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import (
-    ChangedKernelWarning,
-    DegenerateWarning,
-    InaccurateWarning,
-    UnknownOptionError,
-    UnsupportedError,
-    describe_nearest,
-)
+from qpsvm.base.errors import UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.data.kinds import is_table
 from qpsvm.data.open_samples import open_stored
 from qpsvm.estimators.callbacks import CallbackSupportMixin, with_fit_callbacks
 from qpsvm.estimators.constructor import EstimatorSettings, build_constructor, build_docstring
+from qpsvm.estimators.fit_warnings import warn_of_caveats, warn_of_gap
+from qpsvm.estimators.models import AnyModel, find_feature_names
 from qpsvm.estimators.parameter_table import NO_LIMIT, PARAMETERS, ParameterInfo
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import remove_rounding_alpha
 from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.status import Status
 from qpsvm.result.caveats import Caveat
-from qpsvm.result.model import AllInOneModel, Model, PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
-from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.scores import ScoreFunctions
 
-#: Models that predict without an estimator.
-AnyModel: TypeAlias = Model | AllInOneModel | PairsModel
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
 
@@ -73,24 +59,6 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
         return self
 
     return fit_copy
-
-
-class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
-    """A fit ended before its gap was certified to be within `tol`; the estimator has the best certified point.
-
-    Filters of scikit-learn's `ConvergenceWarning`, its base class, apply to this warning.
-
-    See Also
-    --------
-    qpsvm.InaccurateWarning : The corresponding warning of `qpsvm.solve`.
-
-    Examples
-    --------
-    >>> from sklearn.exceptions import ConvergenceWarning
-    >>> from qpsvm.estimators import GapWarning
-    >>> issubclass(GapWarning, ConvergenceWarning)
-    True
-    """
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -350,60 +318,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        for category, text in (
-            (ChangedKernelWarning, self._describe_changed_kernel(caveats, len(status))),
-            (DegenerateWarning, self._describe_degenerate(caveats, len(status))),
-        ):
-            if text:
-                warnings.warn(f"{type(self).__name__}: {text}", category, stacklevel=find_caller_level())
+        warn_of_caveats(self, caveats, len(status))
         if self.fit_status_:
-            warnings.warn(self._describe_gap(status, gap, message), GapWarning, stacklevel=find_caller_level())
-
-    def _describe_gap(self, status: Sequence[Status], gap: Any, message: str) -> str:
-        """Describe the largest gap of the machines whose status is not optimal."""
-        not_optimal = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
-        worst = max(not_optimal, key=lambda k: float(gap[k]))
-        if len(status) > 1:
-            count = f" of {len(not_optimal)} of {len(status)} machines"
-        else:
-            count = ""
-        text = (
-            f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{count} is "
-            f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
-        )
-        return self._describe_early_stop(status[worst]) + text.strip()
-
-    def _describe_changed_kernel(self, caveats: Sequence[Caveat], n_machines: int) -> str:
-        """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
-        kernel_caveats = [caveat for caveat in caveats if caveat.kind == "kernel"]
-        if not kernel_caveats or getattr(self, "psd", "") is not None:
-            return ""
-        most_negative = min(kernel_caveats, key=lambda caveat: caveat.eigenvalue)
-        count = _describe_count(len(kernel_caveats), n_machines)
-        return (
-            f"{most_negative.text}{count}; the most negative one is {most_negative.eigenvalue:.3g}. That "
-            "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
-            "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
-        )
-
-    def _describe_degenerate(self, caveats: Sequence[Caveat], n_machines: int) -> str:
-        """Describe machines whose f is constant; return "" if there are none."""
-        degenerate = [caveat for caveat in caveats if caveat.kind == "degenerate"]
-        if not degenerate or self.fit_status_:  # the optimum itself may not be degenerate
-            return ""
-        parameters = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
-        advice = f"Try another {', '.join(parameters)}, or other features"
-        return f"{degenerate[0].text}{_describe_count(len(degenerate), n_machines)}. {advice}"
-
-    def _describe_early_stop(self, status: Status) -> str:
-        """Return scikit-learn's message for a limit that was reached, its advice alone for rounding, or ""."""
-        advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler. "
-        limit_name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
-        if limit_name is not None:
-            return f"Solver terminated early ({limit_name}={getattr(self, limit_name)!r}).  {advice}"
-        if status is Status.NUMERICAL_ERROR and getattr(self, "kernel", None) != "precomputed":
-            return advice
-        return ""
+            warn_of_gap(self, status, gap, message)
 
     def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""
@@ -413,75 +330,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return np.minimum(iterations, int(self.max_iter))
 
 
-def build_model(
-    estimator: Any,
-    scores: ScoreFunctions,
-    classes: NDArray[Any] | None,
-    by_class: bool = True,
-    break_ties: bool = False,
-    threshold: float | None = None,
-) -> AnyModel:
-    """Build the model that predicts by decision functions; a linear one has w only, without support vectors.
-
-    classes: None for a machine that predicts f itself.
-    """
-    d = int(estimator.n_features_in_)
-    vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
-    coef = scores.coef
-    counts = None if scores.class_boundaries is None else np.diff(scores.class_boundaries)
-    if scores.w is not None:
-        coef = coef[:, :0]
-        counts = None if counts is None else 0 * counts
-        vectors = np.zeros((0, d))
-    shared: dict[str, Any] = {
-        "kernel": scores.kernel, "vectors": vectors, "n_features": d, "feature_names": find_feature_names(estimator),
-    }  # fmt: skip
-    if counts is not None and classes is not None:
-        return PairsModel(
-            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
-            break_ties=break_ties, **shared,
-        )  # fmt: skip
-    if len(scores.b) > 1 and classes is not None:
-        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
-    w = None if scores.w is None else scores.w[0]
-    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, threshold=threshold, **shared)
-
-
-def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
-    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
-    P, d = w.shape
-    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
-
-
-def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
-    return None if names is None else tuple(str(name) for name in names)
-
-
 def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
     """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
     try:
         return results[0]
     except UnsupportedError as error:
         raise AttributeError(str(error)) from None
-
-
-def find_caller_level() -> int:
-    """Find the `stacklevel` with which a warning points at the line of the user's code."""
-    level = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
-        level = level + 1
-        frame = frame.f_back
-    return level
-
-
-def _describe_count(n_concerned: int, n_machines: int) -> str:
-    """Describe how many of the machines are concerned; return "" if there is only one machine."""
-    if n_machines > 1:
-        return f" (of {n_concerned} of {n_machines} machines)"
-    return ""
 
 
 def _share_vectors(result: Any, vectors: Any) -> Any:

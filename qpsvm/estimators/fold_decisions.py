@@ -15,7 +15,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError, SolverError
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
-from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
+from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.fit_warnings import GapWarning, find_caller_level
 from qpsvm.machines.problem.derived_problems import restrict_parameter
 from qpsvm.many.multiclass import BinaryMachines, Split, solve_machines, split_classes
 from qpsvm.program.status import Status

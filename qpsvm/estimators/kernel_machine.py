@@ -16,9 +16,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.base import AnyModel, Estimator, build_model
+from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.dask_samples import refuse_dask
 from qpsvm.estimators.kernel_parameter import build_kernel, evaluate_kernel
+from qpsvm.estimators.models import AnyModel, build_model
 from qpsvm.estimators.samples import densify_if_small, prepare_samples, prepare_training
 from qpsvm.estimators.stored_samples import learn_columns
 from qpsvm.machines import Problem

@@ -30,7 +30,8 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
+from qpsvm.estimators.base import Estimator
+from qpsvm.estimators.fit_warnings import GapWarning, find_caller_level
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out

@@ -27,12 +27,13 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.base import AnyModel, Estimator, build_linear_scores, build_model
+from qpsvm.estimators.base import Estimator
 from qpsvm.estimators.dask_samples import map_partitions, prepare_dask
 from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.l1_penalty import solve_l1_classes
 from qpsvm.estimators.left_out import to_memory
+from qpsvm.estimators.models import AnyModel, build_linear_scores, build_model
 from qpsvm.estimators.parameter_checks import make_choice_check
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier

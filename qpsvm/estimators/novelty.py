@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.estimators.base import AnyModel, find_feature_names
 from qpsvm.estimators.bounded import BoundedDetector
 from qpsvm.estimators.growing import IncrementalEstimator
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.kernel_parameter import evaluate_diagonal
+from qpsvm.estimators.models import AnyModel, find_feature_names
 from qpsvm.estimators.parameter_checks import check_share
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.targets import check_weights
@@ -48,7 +48,8 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
         del y
         matrix, kernel = self._prepare_training(X)
         weight = check_weights(sample_weight, matrix.shape[0])
-        self._store_result(matrix, self._solve_one(self._build_problem(matrix, kernel=kernel, weight=weight)))
+        problem = self._build_problem(matrix, kernel=kernel, weight=weight)
+        self._store_result(matrix, self._solve_one(problem))
         self.offset_ = -self.intercept_
 
     def _prepare_points(self, X: Any) -> Any:

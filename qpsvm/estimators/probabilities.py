@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.data.kinds import is_dask
-from qpsvm.estimators.base import AnyModel
 from qpsvm.estimators.bounded import BoundedClassifier
 from qpsvm.estimators.calibration_curve import fit_curve
 from qpsvm.estimators.dask_samples import map_partitions
@@ -40,6 +39,7 @@ from qpsvm.estimators.left_out import (
     find_machine_rows,
     fit_machines_leave_one_out,
 )
+from qpsvm.estimators.models import AnyModel
 from qpsvm.estimators.several import ALL_IN_ONE, MulticlassMixin
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.many.multiclass.split import Split

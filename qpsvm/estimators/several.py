@@ -15,7 +15,8 @@ from sklearn.base import ClassifierMixin
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.estimators.base import Estimator, find_feature_names, get_only_result
+from qpsvm.estimators.base import Estimator, get_only_result
+from qpsvm.estimators.models import find_feature_names
 from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_weights, compute_class_factors, encode_labels
 from qpsvm.machines import CrammerSinger, WestonWatkins

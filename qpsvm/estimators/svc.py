@@ -19,10 +19,10 @@ from sklearn.utils.validation import _num_samples
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
-from qpsvm.estimators.base import AnyModel, build_model
 from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.left_out import to_memory
+from qpsvm.estimators.models import AnyModel, build_model
 from qpsvm.estimators.parameter_checks import check_penalty, check_share, make_choice_check, make_intercept_check
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier

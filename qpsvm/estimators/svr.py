@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
@@ -18,12 +19,13 @@ from qpsvm.estimators.parameter_checks import check_penalty, check_share, make_i
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_targets, check_weights
-from qpsvm.machines import EpsilonSVR
+from qpsvm.machines import EpsilonSVR, Problem
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
+from qpsvm.result.svm_result import SVMResult
 
-#: Values tried in place of an infinite C, from small to large: if no α reaches C, the solution is that of any larger C.
-#: The smaller C, the smaller the rounding errors in the certificate.
+#: Values tried in place of an infinite C. If no α reaches C, the solution is that of any larger C. The smallest is
+#: tried first: it has the smallest rounding errors in the certificate.
 LARGE_PENALTIES = (1e4, 1e8, 1e12)
 #: Value of `SVMResult.kind` for a sample at its bound.
 AT_BOUND = 2
@@ -42,16 +44,23 @@ class KernelRegressor(IncrementalEstimator, IntervalRegressor, StoredScoreMixin,
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
-        target, weight = check_targets(y, n), check_weights(sample_weight, n)
-        is_hard = math.inf == self.C
-        for C in LARGE_PENALTIES if is_hard else (self.C,):
-            result = self._solve_one(self._build_problem(matrix, target, kernel=kernel, weight=weight, C=C))
-            if not (is_hard and (result.kind == AT_BOUND).any()):
-                break
+        target = check_targets(y, n)
+        weight = check_weights(sample_weight, n)
+        build_problem = partial(self._build_problem, matrix, target, kernel=kernel, weight=weight)
+        if math.inf == self.C:
+            result = self._solve_hard_tube(build_problem)
         else:
-            raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
+            result = self._solve_one(build_problem(C=self.C))
         self._store_result(matrix, result)
         self._left_out = None
+
+    def _solve_hard_tube(self, build_problem: Callable[..., Problem]) -> SVMResult:
+        """Solve with C = ∞, given a function that builds the problem for a finite C. Raises ParameterError."""
+        for C in LARGE_PENALTIES:
+            result = self._solve_one(build_problem(C=C))
+            if not (result.kind == AT_BOUND).any():
+                return result
+        raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
 
     def _prepare_points(self, X: Any) -> Any:
         return to_memory(self._prepare_prediction(X))
@@ -79,7 +88,8 @@ class SVR(KernelRegressor):
     0.05 True
     """
 
-    _problem_class, _parameter_names = EpsilonSVR, ("epsilon",)
+    _problem_class = EpsilonSVR
+    _parameter_names = ("epsilon",)
 
 
 class NuSVR(KernelRegressor):
@@ -104,7 +114,8 @@ class NuSVR(KernelRegressor):
     True True True
     """
 
-    _problem_class, _parameter_names = NuProblem, ("nu",)
+    _problem_class = NuProblem
+    _parameter_names = ("nu",)
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "nu": ParameterInfo(
             "float",
@@ -143,7 +154,8 @@ class QuantileSVR(KernelRegressor):
     True True
     """
 
-    _problem_class, _parameter_names = QuantileProblem, ("quantile",)
+    _problem_class = QuantileProblem
+    _parameter_names = ("quantile",)
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "quantile": ParameterInfo("float", "In (0, 1): the share of the targets below f.", 0.5, as_real)
     }

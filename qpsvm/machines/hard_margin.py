@@ -43,7 +43,7 @@ from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverEr
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import TEACHING_ROWS
-from qpsvm.bounds.restoration import build_infeasible_error
+from qpsvm.bounds.row_feasibility import build_infeasible_error
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample

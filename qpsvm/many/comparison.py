@@ -237,7 +237,7 @@ def _iter_backend_rows(
     """Yield the rows of an installed backend, for these forms or, by default, for those that it accepts."""
     traits = find_problem_traits(problem)
     n_rows = measure_size(problem).rows
-    first = backend.preferred_form(problem.space.is_linear)
+    first = backend.find_preferred_form(problem.space.is_linear)
     candidates = forms or ([first] if backend.abilities.is_educational else get_args(Form))
     refusals = {form: backend.explain_refusal(traits, n_rows, form) for form in candidates}
     if forms is None:
@@ -288,7 +288,7 @@ def _solve_repeatedly(
     else:
         solver_name, error_of_result = result.backend, result.error
     notes = [f"took {solver_name}"] if name == "auto" else []
-    notes += [f"works without {' and '.join(unenforced)}, which it cannot keep"] if unenforced else []
+    notes += [f"works without {' and '.join(unenforced)}, which it cannot enforce"] if unenforced else []
     notes += [_describe_error(error_of_result)] if error_of_result is not None else []
     notes += [result.message] if isinstance(result, QPResult) and result.message else []
     return replace(_summarise_results(name, results, totals), note="; ".join(notes))

@@ -62,13 +62,13 @@ class RankedBackend:
 
     form: The form to solve; None for the backend's preferred form.
     max_rows: The maximum number of rows for which it is tried.
-    max_iter: Limit on the iterations of a trial; None for none.
+    trial_max_iter: Limit on the iterations of a trial; None if not a trial.
     """
 
     backend: str
     form: Form | None = None
     max_rows: float = math.inf
-    max_iter: int | None = None
+    trial_max_iter: int | None = None
 
     @property
     def backend_object(self) -> Backend:
@@ -87,7 +87,7 @@ class RankedBackend:
         ):
             return False
         abilities = self.backend_object.abilities
-        form = self.form or self.backend_object.preferred_form(size.is_linear)
+        form = self.form or self.backend_object.find_preferred_form(size.is_linear)
         return (
             not abilities.is_educational
             and abilities.accepts(find_problem_traits(problem), size.rows, form)
@@ -159,8 +159,8 @@ def _start_for_classes(size: Size, n_weights: float) -> list[RankedBackend]:
 
 def _build_trial(steps_per_sample: int, size: Size) -> RankedBackend:
     """Build a trial of the sequential dual method with a limit on its steps, after which another can take over."""
-    max_iter = max(MIN_TRIAL_STEPS, steps_per_sample * size.samples)
-    return RankedBackend("sequential_dual", "dual", max_iter=max_iter)
+    max_steps = max(MIN_TRIAL_STEPS, steps_per_sample * size.samples)
+    return RankedBackend("sequential_dual", "dual", trial_max_iter=max_steps)
 
 
 def _count_interior_products(size: Size, n_weights: float) -> float:

@@ -28,12 +28,12 @@ class Candidate(ABC, Generic[R]):
     """A backend that may be started on one problem.
 
     request: What the user asked for.
-    max_iter: Limit on the iterations of a brief first attempt, whose time does not limit later ones; None for none.
+    trial_max_iter: Limit on the iterations of a trial, whose time does not limit later attempts; None if not a trial.
     """
 
     backend: Backend
     request: SolveRequest
-    max_iter: int | None = None
+    trial_max_iter: int | None = None
 
     def __str__(self) -> str:
         return self.backend.name

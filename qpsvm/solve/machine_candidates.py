@@ -43,7 +43,7 @@ class MachineCandidate(Candidate[SVMResult]):
 
     def run(self, clock: Clock) -> Attempt[SVMResult]:
         """Compile, solve and certify by `run_backend`."""
-        max_iter = self.request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
+        max_iter = self.request.max_iter or self.trial_max_iter or self.backend.find_default_max_iter(self.size)
         return run_backend(self.problem, self.backend, self.form, self.needed, self.request, clock, max_iter)
 
     def build_unstarted_result(self, reason: str) -> SVMResult:
@@ -91,11 +91,11 @@ def _build_candidate(
     if form is None and request.can_warm_start(backend, "dual"):
         form = "dual"
     elif form is None:
-        form = backend.preferred_form(problem.space.is_linear)
+        form = backend.find_preferred_form(problem.space.is_linear)
     size = measure_size(problem, form)
     return MachineCandidate(
-        backend=backend, request=request, max_iter=ranked.max_iter, problem=problem, form=form,
-        size=size, needed=backend.requirements(size, form),
+        backend=backend, request=request, trial_max_iter=ranked.trial_max_iter, problem=problem, form=form,
+        size=size, needed=backend.estimate_requirements(size, form),
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
         raise backend.build_warm_start_error(form)
     if not request.has_requirements:
         return
-    supports_time_limit = request.time_limit is None or backend.abilities.supports("time_limit")
+    lacks_time_limit = request.time_limit is not None and not backend.abilities.supports("time_limit")
     can_start = request.explain_late_start(candidate.setup_seconds) is None
-    if is_named or can_start or not supports_time_limit:
+    if is_named or can_start or lacks_time_limit:
         backend.check_request(request.build_limits(backend), request.options)

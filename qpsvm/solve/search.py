@@ -91,7 +91,7 @@ class _Search:
             return
         if self._remaining is not None:
             self._remaining -= clock.seconds
-        elif candidate.max_iter is None:
+        elif candidate.trial_max_iter is None:
             self._remaining = bound_follow_up_time(clock.seconds)
         result = attempt.result
         if self._best is None or rank_result(result) < rank_result(self._best):

@@ -40,14 +40,17 @@ from qpsvm.solvers.shared.class_solution import ClassSolution
 from qpsvm.solvers.shared.row_table import build_table, find_rows_in_memory
 from qpsvm.space.operators import LowRank, Operator
 
-#: Largest number of samples in a working set (a larger one needs fewer matrix products, but more steps use old values
-#: of f), and of sweeps over it.
-MAX_SET_SIZE, MAX_SWEEPS = 100, 8
+#: Largest number of samples in a working set: a larger one needs fewer matrix products, but more steps use old values
+#: of f.
+MAX_SET_SIZE = 100
+#: Largest number of sweeps over a working set.
+MAX_SWEEPS = 8
 #: The sweeps over a working set end when its violation has fallen to this share of the violation before them.
 INNER_SHARE = 0.2
 #: ρ of a free intercept in units of the mean K_ii: a larger ρ slows down the steps, a smaller one the updates of b.
-#: And the minimum of ρ times the mean C_i, in units of the level ℓ: for a small C, b would hardly change otherwise.
-RHO_SHARE, MIN_RHO_SHARE = 0.03, 0.1
+RHO_SHARE = 0.03
+#: Minimum of ρ times the mean C_i, in units of the level ℓ: for a small C, b would hardly change otherwise.
+MIN_RHO_SHARE = 0.1
 #: A smaller K_ii, as a share of the mean, is replaced by this one, since the steps divide by K_ii.
 MIN_DIAGONAL_SHARE = 1e-12
 #: Number of steps of the compiled loop of a linear machine between two reports.
@@ -75,7 +78,8 @@ def compute_shared_step(z: FloatArray, C: float) -> FloatArray:
 
 def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
     """Return α of (SAMPLE.2) for z = m/K over the rivals: (k − 1,)."""
-    breakpoints = np.concatenate([z, z - C])  # of Σ_c clip(z_c − S, 0, C) − S as a function of S, which decreases
+    # Σ_c clip(z_c − S, 0, C) − S decreases in S, and is linear between these values of S
+    breakpoints = np.concatenate([z, z - C])
     breakpoints.sort()
     breakpoints = breakpoints[np.searchsorted(breakpoints, 0.0) :]  # S ≥ 0
     if not len(breakpoints):
@@ -110,11 +114,18 @@ def choose_rho(dual: AllInOneDual, mean_diagonal: float) -> float:
     return 1.0 if dual.intercept == "penalised" else 0.0
 
 
+def _copy_start(dual: AllInOneDual, alpha: FloatArray | None, b: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return copies of the start, α (n, k) and b (k,): 0 if absent; b is also 0 unless the intercept is free."""
+    start_alpha = np.zeros((dual.n, dual.k)) if alpha is None else np.array(alpha, order="C")
+    if b is None or dual.intercept != "free":
+        return start_alpha, np.zeros(dual.k)
+    return start_alpha, b.copy()
+
+
 def _descend(
     X: Matrix, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
 ) -> ClassSolution:
     """Run the compiled passes over the samples X (n, d) of a linear machine."""
-    n, k = dual.n, dual.k
     table = build_table(X)
     if sp.issparse(X):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
@@ -124,8 +135,7 @@ def _descend(
     rho = choose_rho(dual, mean_diagonal)
     has_free_intercept = dual.intercept == "free"
     squares = np.maximum(squares, MIN_DIAGONAL_SHARE * mean_diagonal)
-    alpha = np.zeros((n, k)) if alpha is None else np.array(alpha, order="C")
-    b = np.zeros(k) if b is None or not has_free_intercept else b.copy()
+    alpha, b = _copy_start(dual, alpha, b)
     beta = dual.compute_beta(alpha)
     W = np.ascontiguousarray(X.T @ beta, dtype=np.float64)
     sums = beta.sum(axis=0)
@@ -151,7 +161,7 @@ def _descend(
 
 
 class _SequentialRun:
-    """The state of one run: α, b, and β and f that belong to them; f has the terms b + ρν of (SEQ.1)."""
+    """The state of one run: α and b, with their β, and with f, which has the terms b + ρν of (SEQ.1)."""
 
     def __init__(
         self, gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None,
@@ -169,8 +179,7 @@ class _SequentialRun:
         self.has_free_intercept = dual.intercept == "free"
         self.rho = choose_rho(dual, mean_diagonal)
         self.diagonal = np.maximum(self.diagonal, MIN_DIAGONAL_SHARE * mean_diagonal)
-        self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
-        self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
+        self.alpha, self.b = _copy_start(dual, alpha, b)
         self.multiply = _choose_multiplication(gram)
         self.compute_step: Callable[[FloatArray, float], FloatArray]
         if dual.has_shared_slack:
@@ -186,6 +195,7 @@ class _SequentialRun:
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
     def run(self) -> ClassSolution:
+        """Sweep over working sets and update b, until converged or the budget is exhausted."""
         level = self.dual.level
         reason: StopReason | None = None
         while reason is None:
@@ -196,11 +206,13 @@ class _SequentialRun:
                 reason = "converged"
             elif self.has_free_intercept and worst <= max(UPDATE_SHARE * imbalance, self.tol):
                 self._move_intercepts()
-            elif (reason := self.budget.find_stop_reason()) is None:
-                self._sweep_working_set(self._select_working_set(violation), worst)
-                self.budget.report(
-                    "sequential dual", self.budget.steps, violation=worst / level, balance=imbalance / level
-                )
+            else:
+                reason = self.budget.find_stop_reason()
+                if reason is None:
+                    self._sweep_working_set(self._select_working_set(violation), worst)
+                    self.budget.report(
+                        "sequential dual", self.budget.steps, violation=worst / level, balance=imbalance / level
+                    )
         return ClassSolution(self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps)
 
     def _measure_imbalance(self) -> float:
@@ -218,20 +230,20 @@ class _SequentialRun:
     def _compute_violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
         """Return by how much each of the samples `rows` violates optimality, (r,), for their f and α (r, k)."""
         dual = self.dual
-        own = np.arange(len(rows)), dual.label[rows]  # indexes each sample's own class
+        own_class = np.arange(len(rows)), dual.label[rows]  # index of each sample's own class
         C = dual.upper[rows]
-        t = dual.level - (f[own][:, None] - f)  # the derivative of D by α
+        t = dual.level - (f[own_class][:, None] - f)  # the derivative of D by α
         if dual.has_shared_slack:
-            t[own] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
+            t[own_class] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
             can_decrease = alpha > 0.0
-            can_decrease[own] = alpha.sum(axis=1) < C * (1.0 - 1e-12)
+            can_decrease[own_class] = alpha.sum(axis=1) < C * (1.0 - 1e-12)
             min_t = np.where(can_decrease, t, np.inf).min(axis=1)
             max_t = t.max(axis=1)
             return np.asarray(max_t - np.minimum(min_t, max_t))
         gain_up = np.where(alpha < C[:, None], t, 0.0)
         gain_down = np.where(alpha > 0.0, -t, 0.0)
         largest = np.maximum(gain_up, gain_down)
-        largest[own] = 0.0
+        largest[own_class] = 0.0
         return np.asarray(largest.max(axis=1))
 
     def _select_working_set(self, violation: FloatArray) -> IntArray:
@@ -243,8 +255,8 @@ class _SequentialRun:
     def _sweep_working_set(self, rows: IntArray, worst: float) -> None:
         """Sweep over a working set, then update f of all samples."""
         K = self.gram.block(rows, rows) + self.rho
-        f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
-        old_beta = self.beta[rows].copy()
+        f = self.f[rows].copy()
+        alpha = self.alpha[rows].copy()
         label = self.dual.label[rows]
         C = self.dual.upper[rows]
         diagonal = self.diagonal[rows]
@@ -259,15 +271,17 @@ class _SequentialRun:
             self._sweep_in_python(rows, K, f, alpha, diagonal, inner_tol)
         beta = -alpha
         beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
-        change = beta - old_beta
-        self.alpha[rows], self.beta[rows] = alpha, beta
+        change = beta - self.beta[rows]
+        self.alpha[rows] = alpha
+        self.beta[rows] = beta
         self.f += self.multiply(rows, change) + self.rho * change.sum(axis=0)
 
     def _sweep_in_python(
         self, rows: IntArray, K: FloatArray, f: FloatArray, alpha: FloatArray, diagonal: FloatArray, inner_tol: float
     ) -> None:
         """Change α and f (r, k) of a working set with the matrix K + ρ (r, r), as the compiled loop does."""
-        label, C = self.dual.label[rows], self.dual.upper[rows]
+        label = self.dual.label[rows]
+        C = self.dual.upper[rows]
         for _ in range(MAX_SWEEPS):
             violation = self._compute_violations(f, alpha, rows)
             order = np.argsort(-violation)
@@ -285,18 +299,17 @@ class _SequentialRun:
     ) -> None:
         """Solve (SAMPLE.1) or (SAMPLE.2) for sample i of a working set, changing f and α of the set."""
         rivals = self.rivals[y]
-        old = alpha[i, rivals]
-        values = f[i]
-        t = self.dual.level - (values[y] - values[rivals])
-        new = self.compute_step(t / diagonal + old + old.sum(), C)
-        difference = new - old
-        if not difference.any():
+        old_alpha = alpha[i, rivals]
+        t = self.dual.level - (f[i, y] - f[i, rivals])
+        new_alpha = self.compute_step(t / diagonal + old_alpha + old_alpha.sum(), C)
+        step = new_alpha - old_alpha
+        if not step.any():
             return
-        change = np.zeros(self.dual.k)
-        change[rivals] = -difference
-        change[y] = difference.sum()
-        f += K[i][:, None] * change
-        alpha[i, rivals] = new
+        beta_step = np.zeros(self.dual.k)
+        beta_step[rivals] = -step
+        beta_step[y] = step.sum()
+        f += K[i][:, None] * beta_step
+        alpha[i, rivals] = new_alpha
 
 
 def _choose_multiplication(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
@@ -304,13 +317,13 @@ def _choose_multiplication(gram: Operator) -> Callable[[IntArray, FloatArray], F
     if isinstance(gram, LowRank) and gram.scale is None and gram.d is None:
         source = gram.source
 
-        def by_features(rows: IntArray, delta: FloatArray) -> FloatArray:
+        def multiply_by_features(rows: IntArray, delta: FloatArray) -> FloatArray:
             return source.margins(np.asarray(source.take(rows).T @ delta))
 
-        return by_features
+        return multiply_by_features
     K = gram.dense()
 
-    def by_columns(rows: IntArray, delta: FloatArray) -> FloatArray:
+    def multiply_by_columns(rows: IntArray, delta: FloatArray) -> FloatArray:
         return np.asarray(K[rows].T @ delta)
 
-    return by_columns
+    return multiply_by_columns

@@ -105,7 +105,7 @@ def test_a_start_is_used_or_refused_and_never_ignored(name):
     if get(name).abilities.supports_warm_start:
         assert compiled.solve(start=start, max_iter=5).x is not None
     else:
-        with pytest.raises(qpsvm.UnsupportedError, match=f"{name} cannot begin at a given point; .*osqp"):
+        with pytest.raises(qpsvm.UnsupportedError, match=f"{name} cannot start at a given point; .*osqp"):
             compiled.solve(start=start)
 
 

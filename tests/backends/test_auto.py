@@ -76,8 +76,8 @@ class Fake(Backend):
     def options(self) -> frozenset[str]:
         return frozenset()
 
-    def requirements(self, size: Any, form: Any) -> Requirements:
-        return replace(super().requirements(size, form), seconds=self.setup)
+    def estimate_requirements(self, size: Any, form: Any) -> Requirements:
+        return replace(super().estimate_requirements(size, form), seconds=self.setup)
 
     def compile(self, qp: qpsvm.QP) -> Compiled:
         self.compiled += 1
@@ -265,7 +265,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     quick, _ = fakes
     size = measure_size(csvm())
     quick.lazy_import = LazyImport("no_such_package", HUGE, 2.0)
-    needed = Backend.requirements(quick, size, "dual")
+    needed = Backend.estimate_requirements(quick, size, "dual")
     assert needed.seconds >= 2.0
     assert (needed.memory_bytes, needed.mapped_bytes) == (0.0, HUGE)
     check_available_memory(csvm(), quick, "dual", needed)
@@ -273,7 +273,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     with pytest.raises(qpsvm.TooLargeError):
         check_available_memory(csvm(), quick, "dual", needed)
     quick.lazy_import = LazyImport("numpy", HUGE)
-    check_available_memory(csvm(), quick, "dual", Backend.requirements(quick, size, "dual"))
+    check_available_memory(csvm(), quick, "dual", Backend.estimate_requirements(quick, size, "dual"))
 
 
 @for_each("kernel, n", [("linear", 5000), ("rbf", 100)])
@@ -281,7 +281,7 @@ def test_every_backend_says_what_it_needs(kernel, n):
     size = measure_size(CSVM(*samples(n, 10), kernel=kernel))
     for backend in backends.iter_backends():
         for form in backend.abilities.forms:
-            needed = backend.requirements(size, form)
+            needed = backend.estimate_requirements(size, form)
             assert 0 <= needed.seconds < np.inf
             assert 0 <= needed.memory_bytes < np.inf
 
@@ -290,6 +290,6 @@ def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns
     """10⁵ columns squared are 75 GiB, and nobody makes them: Newton steps there are on the free rows."""
     text = Size(10**6, 10**5, 4 * 10**7, is_linear=True)
     rows = 8.0 * (text.entries + text.rows)
-    assert backends.get(AUGMENTED).requirements(text, "dual").memory_bytes < 2.0 * rows
+    assert backends.get(AUGMENTED).estimate_requirements(text, "dual").memory_bytes < 2.0 * rows
     narrow = text._replace(features=1000)
-    assert backends.get(AUGMENTED).requirements(narrow, "dual").memory_bytes >= 8.0 * narrow.features**2
+    assert backends.get(AUGMENTED).estimate_requirements(narrow, "dual").memory_bytes >= 8.0 * narrow.features**2

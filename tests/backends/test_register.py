@@ -89,7 +89,7 @@ def test_it_is_given_what_it_names_and_refused_what_it_does_not():
         assert given["start"].shape == (24,)
         with pytest.raises(qpsvm.UnknownOptionError, match="mine has no option 'rhoo'; did you mean 'rho'"):
             qpsvm.solve(problem, "mine", rhoo=3.0)
-        with pytest.raises(qpsvm.UnsupportedError, match=r"mine cannot keep time_limit; backends that can: .*osqp"):
+        with pytest.raises(qpsvm.UnsupportedError, match=r"mine cannot enforce time_limit; backends that can: .*osqp"):
             qpsvm.solve(problem, "mine", time_limit=1.0)
 
 

@@ -24,6 +24,7 @@ from qpsvm.bounds.certify import DualPoint, certify
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import make_feasible
+from qpsvm.bounds.restoration import FullPoint
 
 INTERCEPTS = (None, "free", "penalised")
 #: Upper bounds and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
@@ -289,8 +290,8 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
 # --- a user's rows ----------------------------------------------------------------------------------------------------
 
 
-def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
-    """Draw bands that hold f from both sides, off the origin: a restoration, its arguments, and multipliers."""
+def draw_bands(seed: int) -> tuple[Any, Any, DualPoint, FullPoint]:
+    """Draw bands that hold f from both sides, off the origin: a restoration, and the points that it is to restore."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
     score = X @ [1.0, -1.0, 0.5]
@@ -302,36 +303,36 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     beta = problem.svm.beta(alpha)
     point = next(find_primal_points(problem.space, beta, None)[1])
     dual = DualPoint(alpha, beta, {}, 0.0, 0.0)
-    return problem, problem._certifier.restoration, {"dual": dual, "point": point}, {"b": 0.3 / 7.0}
+    return problem, problem._certifier.restoration, dual, FullPoint(point, {"b": 0.3 / 7.0}, {})
 
 
 @for_each("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
-    """(HELD.1): b goes twice the radius inside."""
-    _, held, at, mu = draw_bands(seed)
-    t, r = held._enclose_violations(**at, mu=mu)
+    """(RESTORE.1): b goes twice the radius inside."""
+    _, held, dual, start = draw_bands(seed)
+    t, r = held._enclose_violations(dual, start)
     assert (held._find_violated(t, r) == (t + r > 0.0)).all()
     assert held._find_violated(-0.5 * r, r).all()
-    low, high = held._bound_intercept(**at, mu=mu)
+    low, high = held._bound_intercept(dual, start)
     assert np.isfinite([low, high]).all()
     for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
-        assert not held._find_violated(*held._enclose_violations(**at, mu={"b": end}))[column].any()
+        assert not held._find_violated(*held._enclose_violations(dual, start._replace(mu={"b": end})))[column].any()
 
 
 @for_each("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
-    """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
-    _, held, at, mu = draw_bands(seed)
-    t, r = held._enclose_violations(**at, mu=mu)
+    """(RESTORE.2) goes twice the radius inside, so that the rounding of its step breaks none."""
+    _, held, dual, start = draw_bands(seed)
+    t, r = held._enclose_violations(dual, start)
     worst = t == t.max()
     assert t[worst][0] > 0.0
-    moved = held._correct_rows(**at, mu=mu, mask=worst, t=t, r=r)
-    assert not held._find_violated(*held._enclose_violations(at["dual"], *moved))[worst].any()
+    moved = held._correct_rows(dual, start, mask=worst, t=t, r=r)
+    assert not held._find_violated(*held._enclose_violations(dual, moved))[worst].any()
 
 
 @for_each("seed", range(6))
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
-    """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
+    """(RESTORE.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = draw_bands(seed)
     inner, b, room = held._interior_point
     w = as_fractions(inner.w)

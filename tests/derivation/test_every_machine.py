@@ -19,13 +19,13 @@ from each import for_each
 from test_displayed import INTERCEPTS, MANY, ONE, SEVERAL, cases, name, problem_of
 
 import qpsvm
-from qpsvm.derivation.source import parse_statements
+from qpsvm.derivation.source import parse_equations
 from qpsvm.derivation.steps import sensitivity
 from qpsvm.machines.problem import constraints
 from qpsvm.result.svm_result import SVMResult
 
 #: Steps that all machines share.
-SHARED = parse_statements(sensitivity)
+SHARED = parse_equations(sensitivity)
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
 #: What one of the violations of a step of a plane or a ball exceeds, which nobody takes for rounding.
@@ -275,7 +275,7 @@ def test_the_steps_are_the_equations_of_the_docstring_and_show_their_lines(machi
     ]:
         problem = problem_of(machine, intercept, kernel, False, rows)
         derivation = qpsvm.derive(problem)
-        says = parse_statements(constraints if rows else inspect.getmodule(type(problem)))
+        says = parse_equations(constraints if rows else inspect.getmodule(type(problem)))
         assert [step.tag for step in derivation if step.tag not in SHARED] == list(says)
         assert [int(tag.split(".")[1]) for tag in says] == list(range(1, len(says) + 1))
         for step in derivation:

@@ -240,7 +240,7 @@ def test_limits_reach_the_solvers_of_qpsolvers_that_have_them(solver):
         if limit in LIMITS[solver]:
             assert qpsvm.solve(problem, f"qpsolvers:{solver}", **{limit: value}).status == "optimal"
         else:
-            with pytest.raises(qpsvm.UnsupportedError, match=f"cannot keep {limit}"):
+            with pytest.raises(qpsvm.UnsupportedError, match=f"cannot enforce {limit}"):
                 qpsvm.solve(problem, f"qpsolvers:{solver}", **{limit: value})
 
 

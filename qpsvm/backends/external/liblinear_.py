@@ -1,8 +1,8 @@
 """Solve linear machines by LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008).
 
-It uses LIBLINEAR's own stopping rule. LIBLINEAR returns w; α is read off features that are added to the rows
+LIBLINEAR has its own stopping rule. It returns w only; α comes from features that are added to the rows
 (`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C (`run_within_time`). `augmented_lagrangian`
-starts with a loop of the same kind if that is faster, and resumes from its result.
+starts with a loop of the same kind if that is faster, and resumes from the result of that loop.
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear import liblinear
 from qpsvm.solvers.linear.descent import count_entries
 
-#: Traits of the machines that it accepts: hinges and squared hinges at level 1, and the same losses outside a tube.
-OWN = LINEAR_TRAITS - {"balance", "sum", "partly bounded", "partly curved"}
-ONE_SIDED, TWO_SIDED = (
-    OWN - {"level 0", "other levels", "two-sided α"},
-    OWN - {"one α per sample", "several α per sample"},
-)
-#: Traits that linear losses, and squared losses, do not have: α is bounded with linear losses only.
-LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
+#: Traits that the accepted machines may have.
+ACCEPTED_TRAITS = LINEAR_TRAITS - {"balance", "sum", "partly bounded", "partly curved"}
+#: Those of hinges and squared hinges, at level 1.
+ONE_SIDED = ACCEPTED_TRAITS - {"level 0", "other levels", "two-sided α"}
+#: Those of the same losses outside a tube.
+TWO_SIDED = ACCEPTED_TRAITS - {"one α per sample", "several α per sample"}
+#: Traits that no linear loss has: its α is bounded.
+NOT_LINEAR = {"unbounded", "curved"}
+#: Traits that no squared loss has: its α is not bounded.
+NOT_SQUARED = {"bounded", "flat"}
 #: scikit-learn's default tolerance, for the largest violation of the optimality conditions.
 DEFAULT_EPS = 1e-4
-#: Factor on the tolerance for a tube with a linear loss: there it is for the sum of all violations, relative to that of
-#: the first pass.
-TUBE_SHARE = 0.01
+#: Factor of the tolerance for a tube with a linear loss, where the tolerance is for the sum of all violations, relative
+#: to their sum in the first pass.
+TUBE_FACTOR = 0.01
 #: Default limit of the number of passes: if all features have a similar scale, LIBLINEAR needs fewer than a thousand.
-PASSES = 10_000
+DEFAULT_MAX_PASSES = 10_000
 
 
 class LiblinearBackend(Backend):
@@ -53,7 +55,10 @@ class LiblinearBackend(Backend):
     abilities = Abilities(
         summary="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
         "squares of both; for comparison",
-        dual=tuple(MachineSet(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
+        dual=(
+            MachineSet(ONE_SIDED - NOT_LINEAR), MachineSet(ONE_SIDED - NOT_SQUARED),
+            MachineSet(TWO_SIDED - NOT_LINEAR), MachineSet(TWO_SIDED - NOT_SQUARED),
+        ),
         missing_form_reason="it solves the dual", handles_interrupt=True, package="scikit-learn",
         options=frozenset({"eps"}),  # LIBLINEAR's tolerance for the largest violation
     )  # fmt: skip
@@ -86,22 +91,27 @@ class LiblinearCompiled(Compiled):
 
     rows: LinearRows
 
+    def _choose_eps(self, tol: float | None) -> float:
+        """Choose LIBLINEAR's tolerance for a relative gap; None for the default."""
+        losses = self.rows.losses
+        if tol is None:
+            eps = DEFAULT_EPS
+        else:
+            eps = min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * tol)
+        if losses.is_piecewise_linear and not losses.is_one_sided:
+            eps *= TUBE_FACTOR
+        return eps
+
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data = self.data
         rows = self.rows
         statement = self.statement
-        max_passes = limits.max_iter or PASSES
-        if limits.tol is None:
-            eps = DEFAULT_EPS
-        else:
-            eps = min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
-        if rows.losses.is_piecewise_linear and not rows.losses.is_one_sided:
-            eps *= TUBE_SHARE
+        max_passes = limits.max_iter or DEFAULT_MAX_PASSES
+        eps = float(options.get("eps", self._choose_eps(limits.tol)))
         clock = Clock(limits.time_limit)
         run = liblinear.run_liblinear(
-            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)),
-            max_passes=max_passes, clock=clock,
-        )  # fmt: skip
+            data.X, rows.sign, rows.losses, data.fit_intercept, eps=eps, max_passes=max_passes, clock=clock
+        )
         status, raw = find_run_status(run, max_passes, clock)
         w = np.append(run.w, run.b) if data.fit_intercept else run.w
         x = statement.to_qp_variables(rows.to_alpha(run.alpha))

@@ -43,7 +43,7 @@ class AugmentedLagrangianBackend(Backend):
         options=frozenset({"engine"}),  # the first engine: auto, coordinate or newton
     )
 
-    def requirements(self, size: Size, form: Form) -> Requirements:
+    def estimate_requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory of the samples and of the factored matrix, of one row per feature or per free sample."""
         del form  # it only solves the dual
         k = min(size.rows, size.features)

@@ -83,9 +83,9 @@ class KernelNewtonBackend(Backend):
     lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
 
-    def requirements(self, size: Size, form: Form) -> Requirements:
+    def estimate_requirements(self, size: Size, form: Form) -> Requirements:
         """Return the time and memory for a linear machine's Gram matrix; none for other kernels, computed in parts."""
-        needed = super().requirements(size, form)
+        needed = super().estimate_requirements(size, form)
         if size.is_linear:
             return needed
         return replace(needed, seconds=0.0, memory_bytes=0.0)

@@ -40,7 +40,7 @@ class SequentialDualBackend(Backend):
         tolerances=TOLERANCES,
     )
 
-    def requirements(self, size: Size, form: Form) -> Requirements:  # noqa: ARG002  (there is one form)
+    def estimate_requirements(self, size: Size, form: Form) -> Requirements:  # noqa: ARG002  (there is one form)
         """Return the time for the Gram matrix, and the memory for it and for `N_ARRAYS` arrays (n, k)."""
         gram_bytes = 0.0 if size.is_linear else 8.0 * size.samples**2
         return Requirements(size.gram_seconds, 8.0 * N_ARRAYS * (size.rows + size.samples) + gram_bytes)

@@ -1,9 +1,9 @@
-"""Bound the errors of floating-point arithmetic (`gamma`, `bound_norm`, `bound_row_norms`).
+"""Bound the errors of floating-point arithmetic (`gamma`, `bound_norm`, `bound_row_norms`); divide a gap by its scale.
 
 u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at most γ_k Σ|a_i b_i|, in any order:
 
     (ROUND.1)  γ_k = ku/(1 − ku)
-    (ROUND.5)  ‖x‖ ≤ √fl(Σx²) (1 + γ_{k+6}) + √k 2⁻⁵³⁶ for k numbers; √k 2⁻⁵³⁶ covers squares that underflow
+    (ROUND.5)  ‖x‖ ≤ √fl(Σx²) (1 + γ_{k+6}) + √k 2⁻⁵³⁶ for k numbers; the last term covers squares that underflow
 
 Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3.
 """
@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
-#: A sum below this share of its terms counts as 0, and numbers whose relative difference is smaller count as equal.
+#: A sum counts as 0 below this share of its terms, and two numbers as equal below this relative difference.
 ROUNDED = 1e-12
 #: Factor for a few roundings, where an exact count does not pay.
 FEW_ROUNDINGS = 1.0 + 64.0 * UNIT
@@ -31,9 +31,8 @@ def compute_relative_gap(difference: float, primal: float, dual: float, floor: f
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
         return 0.0
-    if not math.isfinite(difference) or not math.isfinite(scale):
-        return float("inf")
-    return difference / scale if scale > 0 else float("inf")
+    is_bounded = math.isfinite(difference) and math.isfinite(scale) and scale > 0.0
+    return difference / scale if is_bounded else math.inf
 
 
 def gamma(k: float) -> float:
@@ -44,7 +43,7 @@ def gamma(k: float) -> float:
 
 
 def bound_row_norms(squares: FloatArray, k: int) -> FloatArray:
-    """Return upper bounds of norms (n,) from their squares as computed, each a sum over k numbers, by (ROUND.5)."""
+    """Return upper bounds of norms (n,), given their computed squares, each a sum of k numbers: (ROUND.5)."""
     norms: FloatArray = np.sqrt(squares)
     norms *= 1.0 + gamma(k + 6)
     norms += math.sqrt(k) * TINY_NORM

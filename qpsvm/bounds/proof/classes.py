@@ -35,7 +35,7 @@ from qpsvm.space.intercept import Intercept
 
 
 def build_class_program(
-    label: IntArray, k: int, C: FloatArray, weight: FloatArray, shares_slack: bool, intercept: Intercept
+    label: IntArray, k: int, C: FloatArray, weight: FloatArray, has_shared_slack: bool, intercept: Intercept
 ) -> ExactDual:
     """Build the program (CLASSES.2) to (CLASSES.4) of k classes. Shapes: label, C, weight (n,)."""
     n = len(label)
@@ -55,7 +55,9 @@ def build_class_program(
     sign = repeat_value(1.0, n * k)
     level = from_floats(is_rival.astype(float))
     curvature = from_constant(0.0, n * k)
-    return ExactDual(sign, level, upper, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
+    return ExactDual(
+        sign, level, upper, curvature, groups, n * k, mix=mix, classes=k, has_shared_slack=has_shared_slack
+    )
 
 
 def _repeat_each(values: FloatArray, k: int) -> FloatArray:
@@ -83,7 +85,7 @@ def _repair_alpha(program: ExactDual, alpha: FloatArray) -> FloatArray:
         intercept = "penalised" if program.groups[0].ridge else "free"
     k, (upper, _) = program.classes, program.upper_enclosure
     label = program.level.high.reshape(-1, k).argmin(axis=1)  # only row (i, y_i) has ℓ = 0
-    dual = AllInOneDual(label, k, upper[::k], level=1.0, has_shared_slack=program.shares_slack, intercept=intercept)
+    dual = AllInOneDual(label, k, upper[::k], level=1.0, has_shared_slack=program.has_shared_slack, intercept=intercept)
     return repair_classes(dual, alpha.reshape(-1, k)).ravel()
 
 

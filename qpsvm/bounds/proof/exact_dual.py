@@ -1,6 +1,6 @@
 """State the program of a proof, (DUAL.1), in rational numbers (`ExactDual`).
 
-`program.svm_dual` states the same program in floats, where a level t − ε, a penalty C·s and 1/Σs are already rounded.
+`program.svm_dual` states the same program in floats: there a level t − ε, a penalty C·s or 1/Σs is rounded.
 Symbols and equations are those of that module: m rows with signs s, levels ℓ, penalties U and curvatures δ over n
 points, the losses ψ of the shortfalls t, and the groups E_gᵀα = e_g.
 """
@@ -67,7 +67,7 @@ class ExactDual:
     unit: The objective of the machine is unit·(DUAL.1).
     n_constraint_rows: Number of linear constraints, which are the last rows, (DUAL.9); their α are in other units.
     classes: k if points and rows are pairs of a sample and one of k classes; else 1.
-    shares_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
+    has_shared_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
     """
 
     sign: FloatArray
@@ -81,7 +81,7 @@ class ExactDual:
     unit: Fraction = Fraction(1)
     n_constraint_rows: int = 0
     classes: int = 1
-    shares_slack: bool = False
+    has_shared_slack: bool = False
 
     def __repr__(self) -> str:
         return _build_field_repr(self)
@@ -94,13 +94,13 @@ class ExactDual:
     @property
     def block_size(self) -> int:
         """Number of rows of a block, (DUAL.10)."""
-        return self.classes if self.shares_slack else 1
+        return self.classes if self.has_shared_slack else 1
 
     @property
     def constraints_text(self) -> str:
         """The conditions on a feasible α, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
-        if self.shares_slack:
+        if self.has_shared_slack:
             box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i,"
         else:
             box = "its box"
@@ -116,9 +116,9 @@ class ExactDual:
         sign = Fraction(int(self.sign[k]))
         if self.mix is None:
             return [(k if self.rows is None else int(self.rows[k]), sign)]
-        stored = slice(*self.mix.indptr[k : k + 2])
-        terms = zip(self.mix.indices[stored].tolist(), self.mix.data[stored].tolist(), strict=True)
-        return [(i, sign * Fraction(a)) for i, a in terms]
+        stored = slice(self.mix.indptr[k], self.mix.indptr[k + 1])
+        entries = zip(self.mix.indices[stored].tolist(), self.mix.data[stored].tolist(), strict=True)
+        return [(i, sign * Fraction(a)) for i, a in entries]
 
     def find_hard_rows(self) -> NDArray[np.bool_]:
         """Return a mask (m,) of the rows that may not be violated: U = ∞ and δ = 0."""
@@ -127,23 +127,23 @@ class ExactDual:
 
 
 def state_dual_exactly(svm: SVMDual) -> ExactDual:
-    """Return a dual in floats exactly, with the U and the totals of its groups that its floats are rounded from.
+    """Return the exact statement of a dual in floats, with U and the totals of its groups before they were rounded.
 
-    `svm.upper` is a lower bound of U, so an α within it need not be compared with U itself.
+    `svm.upper` is a lower bound of U, so an α within `svm.upper` need not be compared with U itself.
     """
     upper = from_floats(svm.upper)
     if svm.exact_upper is not None and svm.upper_radius is not None:
         high = round_up_from(svm.upper, svm.upper_radius)
         upper = from_enclosure(svm.upper, high, svm.exact_upper.__getitem__)
-    groups = tuple(map(state_group_exactly, svm.groups))
     if svm.linear_constraints is None:
         n_constraint_rows = 0
     else:
         n_constraint_rows = svm.m - svm.linear_constraints.unconstrained_dual.m
-    level, curvature = from_floats(svm.level), from_floats(svm.curvature)
     return ExactDual(
-        svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, n_constraint_rows=n_constraint_rows
-    )
+        sign=svm.sign, level=from_floats(svm.level), upper=upper, curvature=from_floats(svm.curvature),
+        groups=tuple(map(state_group_exactly, svm.groups)), n=svm.n, rows=svm.rows, mix=svm.mix,
+        n_constraint_rows=n_constraint_rows,
+    )  # fmt: skip
 
 
 def state_group_exactly(group: DualGroup) -> ExactGroup:

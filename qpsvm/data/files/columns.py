@@ -148,7 +148,7 @@ class TableColumns:
                 advice = ""
             raise DataError(
                 f"{position} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
-                f"{advice}--drop-missing (drop_missing=True) drops those rows"
+                f"{advice}--drop-missing (missing='drop') drops those rows"
             )
         if bad.all():
             [(worst, _)] = counts.most_common(1)

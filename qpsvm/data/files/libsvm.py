@@ -123,7 +123,7 @@ def _find_incomplete_rows(path: FilePath, content: bytes, raw: Matrix, y: FloatA
     can_drop = bad.size < len(y) and not (np.isinf(raw.data).any() or np.isinf(y).any())
     if not (can_drop and drop_missing):
         if can_drop:
-            advice = "; --drop-missing (drop_missing=True) drops such rows"
+            advice = "; --drop-missing (missing='drop') drops such rows"
         else:
             advice = ""
         place = f"{path}, line {_find_line(content, bad[0])}"

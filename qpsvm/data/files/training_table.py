@@ -85,14 +85,16 @@ class ColumnRequest:
 def read_table(
     source: FilePath | Frame, *, target: str | None = None, groups: str | None = None, weights: str | None = None,
     drop: Sequence[str] = (), keep: Sequence[str] = (), date: Sequence[str] = (), missing: MissingPolicy = "error",
-    drop_missing: bool = False, target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
+    target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
     standardise: bool = False, raw: bool = False,
 ) -> EncodedTable:  # fmt: skip
     """Read a CSV or LIBSVM file, or a table in memory. Raises DataError, ParameterError, UnknownOptionError.
 
     target, groups, weights: The columns with these roles, which a LIBSVM file does not name.
-    keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore, and `drop_missing` means missing="drop".
+    drop: Columns to ignore.
+    keep, date, missing: As in `ColumnRules`.
     target_kind: How the target is read; with "none" it may be absent.
+    standardise: Whether to scale the features to mean 0 and standard deviation 1.
     raw: Whether to return a `RawTable`, if columns have names. It cannot be standardised yet: the mean would include
         all rows.
     """
@@ -100,11 +102,10 @@ def read_table(
     if raw and standardise:
         raise ParameterError("a raw table cannot be standardised: leave out standardise, or raw")
     with translate_memory_errors(name):
-        drop, keep, date = ((names,) if isinstance(names, str) else tuple(names) for names in (drop, keep, date))
-        rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         options = {"target": target, "groups": groups, "weights": weights}
         roles = {option: column for option, column in options.items() if column is not None}
-        request = ColumnRequest(roles, drop, rules, target_kind, raw)
+        rules = ColumnRules(_as_names(keep), _as_names(date), missing)
+        request = ColumnRequest(roles, _as_names(drop), rules, target_kind, raw)
         if isinstance(source, Frame):
             frame = replace(source, text_format=text_format)
             table = _build_named_table(frame, partial(read_frame, frame), request)
@@ -114,6 +115,11 @@ def read_table(
             return table
         mean, scale = compute_mean_and_scale(table.X, name)
         return standardise_table(replace(table, encoding=replace(table.encoding, mean=mean, scale=scale)), name)
+
+
+def _as_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns as a tuple; a string is one name."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _read_file(path: FilePath, request: ColumnRequest, text_format: TextFormat) -> EncodedTable:

@@ -105,7 +105,7 @@ def _build_strong_duality_step() -> Step:
         Equation("below", (
             line(half_norm2, "=", total(sym.ALPHA) - half_norm2, scale="objective_scale"),
             line(half_norm2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
-            line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
+            line(2 / sym.NORM, "=", 2 / _build_square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
         )),
     )  # fmt: skip
 
@@ -132,6 +132,6 @@ def _build_certificate_step() -> Step:
     )  # fmt: skip
 
 
-def square_root(radicand: Term) -> Term:
+def _build_square_root(radicand: Term) -> Term:
     """Return the square root of a term, 0 if it is negative."""
     return operation(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), radicand)

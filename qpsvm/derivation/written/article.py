@@ -31,12 +31,12 @@ UNKNOWN = "?"
 #: pdfLaTeX can read the characters below this code, so they are not replaced.
 LATIN_END = 0x180
 #: A mathematical character: not ASCII, not a letter with an accent, and not a quotation mark.
-SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
+MATH_CHARACTER = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
 #: The rest of a word: up to a blank, a semicolon, or a comma that ends the word.
 REST = r"(?:[^\s;,]|,(?=\S))*"
-#: A word that is set as mathematics: it contains a `SIGN` or an index (x_i), or it is a single letter, alone or
-#: before one of ²'/(^=. The letters a, A and I alone are English words.
-WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
+#: A word that is set as mathematics: it contains a `MATH_CHARACTER` or an index (x_i), or it is a single letter, alone
+#: or before one of ²'/(^=. The letters a, A and I alone are English words.
+WORD = rf"(?:{REST}(?:{MATH_CHARACTER}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
 #: A formula: such words in sequence, with operators and numbers between them.
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
 #: Defines a LaTeX command that scales an equation down if it is wider than the line or higher than a frame.
@@ -66,11 +66,12 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 
 def render_latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
     """Render the derivation as a section, or as frames of Beamer; if `standalone`, as a complete document."""
-    parts = _iter_frames(derivation) if beamer else _iter_section(derivation)
-    body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED_COMMAND, *parts])
+    lines = _iter_frames(derivation) if beamer else _iter_section(derivation)
+    body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED_COMMAND, *lines])
     if not standalone:
         return f"{body}\n"
-    return (BEAMER if beamer else ARTICLE) % body
+    document = BEAMER if beamer else ARTICLE
+    return document % body
 
 
 def _iter_section(derivation: ShownDerivation) -> Iterator[str]:
@@ -116,9 +117,10 @@ def _iter_equation(step: ShownStep) -> Iterator[str]:
 def _iter_numbers(step: ShownStep) -> Iterator[str]:
     """Yield the lines with both sides as numbers, the residual, and what is proven."""
     if step.sides_text:
-        power = r"\\cdot10^{\g<sign>\g<exponent>}"
-        sides = re.sub(r"e(?:\+|(?P<sign>-))0*(?P<exponent>\d+)", power, step.sides_text)
-        description, residual = text_to_latex(step.description), text_to_latex(step.residual_text)
+        power_of_ten = r"\\cdot10^{\g<sign>\g<exponent>}"  # replaces e-07
+        sides = re.sub(r"e(?:\+|(?P<sign>-))0*(?P<exponent>\d+)", power_of_ten, step.sides_text)
+        description = text_to_latex(step.description)
+        residual = text_to_latex(step.residual_text)
         yield rf"\({_format_formula(sides)}\) \quad {description}; {residual}."
     elif step.reason:
         yield text_to_latex(f"{step.reason}.")
@@ -128,15 +130,18 @@ def _iter_numbers(step: ShownStep) -> Iterator[str]:
 
 def text_to_latex(text: str) -> str:
     """Convert a sentence to LaTeX, with its formulas set as mathematics."""
-    latex, end = "", 0  # `end` is the position up to which the text is converted
+    latex = ""
+    end = 0  # the text before this position is converted
     for match in FORMULA.finditer(text):
         formula = match[0].rstrip(".,:")
         while formula.count(")") > formula.count("(") and formula.endswith(")"):  # this bracket belongs to the sentence
             formula = formula[:-1]
-        punctuation = match[0][len(formula) :]
-        compound = re.match(r"([^\W\d_²])(-[A-Za-z]{2,}\S*)$", formula)  # such as ν-SVM: only ν is mathematics
-        math, word = compound.groups() if compound else (formula, "")
-        latex += rf"{_escape(text[end : match.start()])}\({_format_formula(math)}\){_escape(word + punctuation)}"
+        following = match[0][len(formula) :]
+        compound = re.match(r"([^\W\d_²])(-[A-Za-z]{2,}\S*)$", formula)
+        if compound:  # such as ν-SVM: only ν is mathematics
+            formula = compound[1]
+            following = compound[2] + following
+        latex += rf"{_escape(text[end : match.start()])}\({_format_formula(formula)}\){_escape(following)}"
         end = match.end()
     return latex + _escape(text[end:])
 
@@ -150,13 +155,16 @@ def _format_formula(text: str) -> str:
         r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})",  # an index stays as it is, another word is upright
         lambda match: match[1] or rf"\text{{{match[2]}}}", text,
     )  # fmt: skip
-    decomposed = [unicodedata.normalize("NFD", character) for character in text]  # such as ē into e and its mark
-    text = "".join(
-        parts if parts[-1] in MARKS else character for character, parts in zip(text, decomposed, strict=True)
-    )
+    text = "".join(map(_separate_mark, text))
     for mark, name in MARKS.items():
         text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
     return "".join(map(_format_character, text))
+
+
+def _separate_mark(character: str) -> str:
+    """Separate a letter from its mark, such as ē into e and a bar; return any other character unchanged."""
+    letter_and_mark = unicodedata.normalize("NFD", character)
+    return letter_and_mark if letter_and_mark[-1] in MARKS else character
 
 
 def _format_character(character: str) -> str:

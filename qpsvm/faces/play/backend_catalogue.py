@@ -42,7 +42,7 @@ def _accepts(backend: backends.Backend, machine: str) -> bool:
     values = {parameter.name: parameter.default for parameter in MACHINES[machine].parameters}
     for kernel in (Linear(), RBF(1.0)):
         problem = build_toy_problem(machine, values, kernel)
-        form = backend.preferred_form(problem.space.is_linear)
+        form = backend.find_preferred_form(problem.space.is_linear)
         if backend.explain_refusal(find_problem_traits(problem), problem.n, form) is None:
             return True
     return False

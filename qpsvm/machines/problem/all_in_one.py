@@ -128,7 +128,7 @@ class AllInOneProblem(Problem):
         dual = self._textbook_dual
         return build_class_program(
             dual.label, dual.k, C=self._select_active(self.C), weight=self._select_active(self.sample_weight),
-            shares_slack=dual.has_shared_slack, intercept=self.intercept,
+            has_shared_slack=dual.has_shared_slack, intercept=self.intercept,
         )  # fmt: skip
 
     def _extend_gram(self, gram: Operator) -> Operator:

@@ -27,7 +27,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounder import GapBounder
-from qpsvm.bounds.restoration import build_infeasible_error, find_row_feasibility
+from qpsvm.bounds.row_feasibility import build_infeasible_error, find_row_feasibility
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
 

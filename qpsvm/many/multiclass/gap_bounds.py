@@ -109,9 +109,9 @@ def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "fre
     max_row_norm = float(points.row_norms.max())
     w_distance = points.w_distance * FEW_ROUNDINGS
     for constraint in _iter_constraints(stack, points.alpha, intercept):
-        violation, slope_of_row = _bound_violations(stack, constraint, slope)
-        w_distance = w_distance + violation * max_row_norm * FEW_ROUNDINGS
-        difference += violation * (slope_of_row + stack.maximise_by_machine(stack.curvature) * violation)  # (BULK.2)
+        sum_error, absorbing_slope = _bound_sum_errors(stack, constraint, slope)
+        w_distance = w_distance + sum_error * max_row_norm * FEW_ROUNDINGS
+        difference += sum_error * (absorbing_slope + stack.maximise_by_machine(stack.curvature) * sum_error)  # (BULK.2)
     if intercept == "penalised":
         b_distance = _bound_intercept_distance(stack, points)
         difference += 0.5 * b_distance * b_distance
@@ -132,9 +132,9 @@ def build_kernel_points(stack: Stack, points: MachinePoints, row_norms: FloatArr
     alpha = points.alpha
     u = points.u
     n_terms = stack.max_row_count
-    mass = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))
-    kappa = (epsilon + gamma(n_terms + 6)) * mass
-    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW_ROUNDINGS
+    norm_sum = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))  # Σ α_i ρ_i ≥ ‖w‖
+    kappa = (epsilon + gamma(n_terms + 6)) * norm_sum
+    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * norm_sum * FEW_ROUNDINGS
     zeros = np.zeros(len(points.b))
     return BoundedPoints(
         alpha=alpha, u=u, b=points.b, b_radius=zeros, margin=points.rho,
@@ -144,20 +144,24 @@ def build_kernel_points(stack: Stack, points: MachinePoints, row_norms: FloatArr
 
 
 def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
-    """Compute u of some machines again with the kernel values of a proof, whose radii are smaller, (KSUM.1)."""
+    """Evaluate u of some machines again as a proof does, with smaller error bounds, (KSUM.1); keep the better values.
+
+    machines (q,): Indices of machines.
+    """
     kernel_space = build_kernel_space(space)
     if kernel_space is None:
         return points
-    u, u_radius = points.u.copy(), points.u_radius.copy()
+    u = points.u.copy()
+    u_radius = points.u_radius.copy()
     for p in machines.tolist():
-        part = stack.row_slice(p)
-        positions = stack.positions[part]
+        rows = stack.row_slice(p)
+        positions = stack.positions[rows]
         beta = np.zeros(space.n)
-        beta[positions] = points.alpha[part] * stack.sign[part]
+        beta[positions] = points.alpha[rows] * stack.sign[rows]
         values = kernel_space.evaluate_kernel(beta, positions)
-        is_better = values.radius < u_radius[part]
-        u[part] = np.where(is_better, values.high, u[part])
-        u_radius[part] = np.where(is_better, values.radius * FEW_ROUNDINGS, u_radius[part])
+        is_better = values.radius < u_radius[rows]
+        u[rows] = np.where(is_better, values.high, u[rows])
+        u_radius[rows] = np.where(is_better, values.radius * FEW_ROUNDINGS, u_radius[rows])
     return replace(points, u=u, u_radius=u_radius)
 
 
@@ -178,13 +182,13 @@ def build_linear_points(
     norm = np.sqrt(squares)
     max_norm = bound_row_norms(squares, d)
     kappa = gamma(width + 6) * max_norm + UNDERFLOW
-    mass = stack.sum_by_machine(points.alpha * row_norms)
+    norm_sum = stack.sum_by_machine(points.alpha * row_norms)
     b, b_radius = intercepts
     return BoundedPoints(
         alpha=points.alpha, u=points.u, b=b, b_radius=b_radius, margin=points.rho,
         u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
         squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
-        w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
+        w_distance=gamma(n_terms + 4) * norm_sum * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
     )  # fmt: skip
 
 
@@ -244,7 +248,7 @@ def _bound_shortfalls(stack: Stack, points: BoundedPoints) -> tuple[FloatArray, 
     return t, radius
 
 
-def _bound_violations(stack: Stack, constraint: _SumConstraint, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _bound_sum_errors(stack: Stack, constraint: _SumConstraint, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return S ≥ |Σ values − target| of each machine, and the slope at the row k that absorbs it: (P,) each.
 
     Row k is the one farthest from its bounds. If even that is not far enough, S is 0 if the sum is exact, else
@@ -256,14 +260,13 @@ def _bound_violations(stack: Stack, constraint: _SumConstraint, slope: FloatArra
     target = constraint.target
     bound_slack = constraint.bound_slack
     absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
-    violation = (
-        np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW_ROUNDINGS
-    )
+    sum_error = np.abs(stack.sum_by_machine(values) - target)
+    sum_error += gamma(stack.max_row_count + 2) * absolute_sum * FEW_ROUNDINGS
     largest_slack = stack.maximise_by_machine(bound_slack)
     is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
-    slope_of_row = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
-    for p in np.flatnonzero(~(largest_slack > 2.0 * violation)).tolist():
+    absorbing_slope = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
+    for p in np.flatnonzero(~(largest_slack > 2.0 * sum_error)).tolist():
         rest, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
-        violation[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
-        slope_of_row[p] = 0.0
-    return violation, slope_of_row
+        sum_error[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
+        absorbing_slope[p] = 0.0
+    return sum_error, absorbing_slope

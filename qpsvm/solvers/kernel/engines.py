@@ -29,7 +29,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
-from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_vanish, solve_with_low_rank
+from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_have_zero_w, solve_with_low_rank
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -174,7 +174,7 @@ class EngineSearch:
             return None
         if problem.is_homogeneous:
             loop_point = problem.build_point(beta, K @ beta)
-            if seems_to_vanish(problem, loop_point):
+            if seems_to_have_zero_w(problem, loop_point):
                 if self.solve_with_low_rank():
                     return None
                 beta = self.best_point.beta if self.engine_used != "none" else beta

@@ -29,7 +29,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
-from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_vanish
+from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_have_zero_w
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -131,7 +131,7 @@ class FullLoop:
             if not self._run_loop():
                 continue
             assert self.point is not None
-            if seems_to_vanish(search.problem, self.point):
+            if seems_to_have_zero_w(search.problem, self.point):
                 if search.solve_with_low_rank():
                     return
                 self.point = min(self.point, search.best_point, key=lambda point: point.gap)

@@ -42,7 +42,7 @@ TARGET_GAP = 1e-3
 SNAP_SHARE = 1e-3
 
 
-def seems_to_vanish(problem: KernelDual, point: KernelPoint) -> bool:
+def seems_to_have_zero_w(problem: KernelDual, point: KernelPoint) -> bool:
     """Return whether the optimum may be 0, and the gap of a rough solution suggests that it is."""
     return problem.is_homogeneous and point.gap >= VANISHING_GAP
 

@@ -10,6 +10,7 @@ a row meets a bound, and evaluating it needs no pass over the data. For hinge lo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,32 +59,34 @@ class Slope:
 
 
 def find_step(slope: Slope, at_zero: float) -> float:
-    """Return a step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the last one of safeguarded interpolation; NaN if h is NaN.
+    """Return a step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the last one tried if none is found; NaN if h(1) is NaN.
 
     at_zero: h(0) < 0.
     """
-    accepted = SLOPE_SHARE * abs(at_zero)
-    at_one = slope(1.0)
-    if abs(at_one) <= accepted or np.isnan(at_one):
-        return 1.0 if abs(at_one) <= accepted else float("nan")
-    high = 1.0
-    at_high = at_one
-    low, at_low = (1.0, at_one) if at_one < 0 else (0.0, at_zero)
+    max_slope = SLOPE_SHARE * abs(at_zero)
+    low, at_low = 0.0, at_zero
+    high, at_high = 1.0, slope(1.0)
+    if np.isnan(at_high):
+        return math.nan
+    if abs(at_high) <= max_slope:
+        return high
     while at_high < 0 and high < MAX_STEP:
         low, at_low = high, at_high
         high *= 2.0 if high < 4.0 else 10.0
         at_high = slope(high)
-    if abs(at_high) <= accepted or at_high < 0:
+    if abs(at_high) <= max_slope or at_high < 0:
         return high
-    return _interpolate(slope, low, at_low, high, at_high, accepted)
+    return _interpolate(slope, low, at_low, high, at_high, max_slope)
 
 
-def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: float, accepted: float) -> float:
-    """Find the root of h between low, where h < 0, and high, where h > 0, by safeguarded interpolation."""
-    s, shrink = high, MIN_INSET
+def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: float, max_slope: float) -> float:
+    """Find an s with |h(s)| ≤ `max_slope` between low, where h < 0, and high, where h > 0; else the last s tried."""
+    s = high
+    shrink = MIN_INSET
     for count in range(MAX_EVALUATIONS):
         if low == 0.0 and count >= 2:  # the root is many times smaller than the Newton step
-            s, shrink = shrink * high, shrink * shrink
+            s = shrink * high
+            shrink *= shrink
         elif high > MAX_ENDS_RATIO * low > 0.0:
             s = float(np.sqrt(low * high))
         else:
@@ -91,7 +94,7 @@ def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: 
             s = low - at_low * (high - low) / (at_high - at_low)
             s = min(max(s, low + inset), high - inset)
         value = slope(s)
-        if abs(value) <= accepted or np.isnan(value):
+        if abs(value) <= max_slope or np.isnan(value):
             break
         if value < 0:
             low, at_low = s, value

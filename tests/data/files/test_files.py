@@ -30,7 +30,7 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
 )
-from qpsvm.data.files import MISSING, Column, Encoding, StandardInput, read_table, read_with_encoding
+from qpsvm.data.files import MISSING, Column, Encoding, MissingPolicy, StandardInput, read_table, read_with_encoding
 from qpsvm.data.files.sheet import detect_format
 from qpsvm.data.files.source import read_bytes
 
@@ -140,7 +140,7 @@ def test_missing_cells_are_refused_or_dropped(save: Save, cell: str) -> None:
         read_table(path, target="y")
     for text in ("line 4", "column 'z'", "first of 2 missing cells in 2 rows", "--drop-missing"):
         assert text in str(caught.value)
-    table = read_table(path, target="y", drop_missing=True)
+    table = read_table(path, target="y", missing="drop")
     assert table.dropped == 2
     np.testing.assert_array_equal(table.X, [[1, 5], [4, 8]])
     assert table.y is not None
@@ -151,21 +151,21 @@ def test_a_missing_label_counts_and_dropped_rows_add_no_category(save: Save) -> 
     path = save("kind,y\ncat,1\nfish,?\ndog,0\n")
     with pytest.raises(DataError, match="line 3, column 'y'"):
         read_table(path, target="y")
-    assert read_table(path, target="y", drop_missing=True).names == ("kind=cat", "kind=dog")
+    assert read_table(path, target="y", missing="drop").names == ("kind=cat", "kind=dog")
 
 
 def test_no_row_left(save: Save) -> None:
     with pytest.raises(DataError, match="every row has a missing value, most of them in column 'z'"):
-        read_table(save("x,z,y\n1,,a\n,2,b\n3,,b\n"), target="y", drop_missing=True)
+        read_table(save("x,z,y\n1,,a\n,2,b\n3,,b\n"), target="y", missing="drop")
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999", "NAN", "-nan"])
-@pytest.mark.parametrize("drop_missing", [False, True])
-def test_cells_that_are_not_finite(save: Save, cell: str, drop_missing: bool) -> None:
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_cells_that_are_not_finite(save: Save, cell: str, missing: MissingPolicy) -> None:
     with pytest.raises(DataError, match=f"line 3, column 'x': '{cell}' is not a finite number"):
-        read_table(save(f"x,y\n1,0\n{cell},1\n"), target="y", drop_missing=drop_missing)
+        read_table(save(f"x,y\n1,0\n{cell},1\n"), target="y", missing=missing)
     with pytest.raises(DataError, match=f"line 3, column 'y': '{cell}' is not a finite number"):
-        read_table(save(f"x,y\n1,0\n2,{cell}\n"), target="y", drop_missing=drop_missing)
+        read_table(save(f"x,y\n1,0\n2,{cell}\n"), target="y", missing=missing)
 
 
 def test_inf_among_words_is_a_word(save: Save) -> None:
@@ -226,7 +226,7 @@ def test_blocks_change_nothing(save: Save, monkeypatch: pytest.MonkeyPatch) -> N
     late = ["1" if i < 9 else "xz"[i % 2] for i in range(20)]
     rows = [f"{i / 7},{'abc'[i % 3]},{'' if i % 5 == 4 else i},{late[i]},{i % 2}" for i in range(20)]
     path = save("x,k,m,late,y\n" + "\n\n".join(rows))
-    options = {"target": "y", "drop_missing": True, "standardise": True}
+    options = {"target": "y", "missing": "drop", "standardise": True}
     small = read_table(path, **options)  # type: ignore[arg-type]
     monkeypatch.undo()
     whole = read_table(path, **options)  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ def test_a_column_that_turns_into_text_late_keeps_its_first_cells_as_they_are_wr
 @pytest.mark.usefixtures("in_small_blocks")
 def test_text_in_rows_that_are_dropped_leaves_numbers(save: Save) -> None:
     rows = [*(f"{i},{i % 2}" for i in range(9)), "fish,?", "9,1"]
-    table = read_table(save("x,y\n" + "\n".join(rows)), target="y", drop_missing=True)
+    table = read_table(save("x,y\n" + "\n".join(rows)), target="y", missing="drop")
     assert table.X[:, 0].tolist() == list(range(10))
 
 
@@ -318,7 +318,7 @@ def test_pandas_own_file(save: Save) -> None:
 
 
 def test_the_index_counts_also_the_rows_that_are_dropped(save: Save) -> None:
-    table = read_table(save(",x,y\n0,1,a\n1,,b\n2,3,b\n"), target="y", drop_missing=True)
+    table = read_table(save(",x,y\n0,1,a\n1,,b\n2,3,b\n"), target="y", missing="drop")
     assert table.dropped == 1
     assert table.names == ("x",)
 
@@ -598,16 +598,16 @@ def test_libsvm_values_that_are_no_numbers(save: Save) -> None:
     path = save("# c\n1 1:1\n\n-1 1:nan 2:2\nnan 2:1\n1 2:3\n")
     with pytest.raises(DataError, match="line 4: NaN or infinite value, the first of 2 such rows of 4; --drop-missing"):
         read_table(path)
-    table = read_table(path, drop_missing=True)
+    table = read_table(path, missing="drop")
     assert table.dropped == 2
     np.testing.assert_array_equal(table.X.toarray(), [[1, 0], [0, 3]])
     assert table.y is not None
     assert table.y.tolist() == [1, 1]
     for content in ("1 1:1\n1 1:inf\n", "1 1:1\ninf 1:1\n"):
         with pytest.raises(DataError, match=r"line 2: NaN or infinite value, the first of 1 such rows of 2$"):
-            read_table(save(content), drop_missing=True)
+            read_table(save(content), missing="drop")
     with pytest.raises(DataError, match=r"2 such rows of 2$"):
-        read_table(save("1 1:nan\n1 1:nan\n"), drop_missing=True)
+        read_table(save("1 1:nan\n1 1:nan\n"), missing="drop")
 
 
 def test_libsvm_without_features(save: Save) -> None:
@@ -775,7 +775,7 @@ def test_possum() -> None:
     path = real("possum.csv")
     with pytest.raises(DataError, match=r"missing \('NA'\), the first of 3 missing cells in 3 rows"):
         read_table(path, target="sex", drop=["case"])
-    table = read_table(path, target="sex", drop=["case"], drop_missing=True, standardise=True)
+    table = read_table(path, target="sex", drop=["case"], missing="drop", standardise=True)
     assert table.X.shape == (101, 13)
     assert table.dropped == 3
     assert table.names[:4] == ("site", "Pop=Vic", "Pop=other", "age")

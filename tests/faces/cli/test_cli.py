@@ -181,7 +181,7 @@ def test_compare_names_backends_and_writes_formats(capsys, table):
     assert "times are medians of 2" in out
     assert re.findall(r"^(\w+) +dual +optimal ", out, re.MULTILINE) == ["osqp", "libsvm", "auto"]
     limited = succeed(capsys, *arguments, "--backend", "cvxopt", "--time-limit", "60")
-    assert "cvxopt: works without time_limit, which it cannot keep" in limited
+    assert "cvxopt: works without time_limit, which it cannot enforce" in limited
     code, out, err = run(capsys, *arguments, "--backend", "osqp", "--format", "csv")
     assert (code, "60 rows" in err) == (0, True), "what is not of the table is not between a program and its CSV"
     (row,) = csv.DictReader(io.StringIO(out))

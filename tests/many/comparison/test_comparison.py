@@ -155,7 +155,7 @@ def test_machines_of_every_target():
 
 def test_limits_go_to_those_who_keep_them():
     found = qpsvm.compare(PROBLEM, ["cvxopt", "osqp"], "dual", time_limit=60, max_iter=1, polish=False)
-    assert "without time_limit, which it cannot keep" in found[0].note
+    assert "without time_limit, which it cannot enforce" in found[0].note
     assert found[1].note == ""
     assert found[1].status == "iteration_limit"
     assert found.fastest is None
