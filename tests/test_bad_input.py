@@ -23,7 +23,20 @@ import scipy.sparse as sp
 from each import for_each
 
 import qpsvm
-from qpsvm import CSVM, RBF, CrammerSinger, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
+from qpsvm import (
+    CSVM,
+    RBF,
+    CrammerSinger,
+    HardMargin,
+    Linear,
+    NuSVM,
+    NuSVR,
+    Polynomial,
+    Precomputed,
+    PrimalHinge,
+    Sigmoid,
+    WestonWatkins,
+)
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR
 from qpsvm.program.qp import Rows
 from qpsvm.space.operators import Dense, Diagonal, LowRank
@@ -725,6 +738,8 @@ ABSURD: list[tuple[Any, dict[str, Any]]] = [
     *((CSVM, {"sample_weight": weight}) for weight in (np.logspace(-300, 300, N), np.full(N, 5e-324))),
     *((NuSVM, {"nu": 0.1, "sample_weight": np.full(N, weight)}) for weight in (1e308, 5e-324)),
     (NuSVM, {"nu": 1e-300}),
+    *((NuSVR, {"y": X[:, 0], "C": 5e-324, "kernel": kernel}) for kernel in (Linear(), RBF(0.5))),
+    *((kind, {"y": np.arange(N) % 3, "C": 5e-324, "kernel": RBF(0.5)}) for kind in (CrammerSinger, WestonWatkins)),
     *((PrimalHinge, {"lam": lam}) for lam in (1e300, 1e-300, 5e-324)),
     *((CSVM, {"kernel": kernel}) for kernel in (RBF(1e-320), RBF(1e300), Polynomial(200, 10.0))),
     *((CSVM, {"kernel": kernel}) for kernel in (Polynomial(3, 1e-320), Polynomial(3, coef0=1e300))),
