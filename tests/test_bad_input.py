@@ -527,7 +527,7 @@ def test_solve(case: Bad) -> None:
     bad("cvxpy solver that cannot", lambda: solve("cvxpy", solver="GLPK"), Exception, "GLPK"),
 )
 def test_values_that_a_solver_refuses(case: Bad) -> None:
-    check(case)
+    assert str(check(case)).count("refused its settings") <= 1
 
 
 def solve(backend: str = "cvxopt", **options: Any) -> Any:
@@ -542,6 +542,8 @@ def with_rows(*groups: Any) -> Any:
 
 @cases(
     bad("p none", lambda: qpsvm.QP(None, np.zeros(2)), TypeError, "P"),
+    bad("p objects", lambda: qpsvm.QP(np.eye(2, dtype=object), [0, 0]), TypeError, "P", "np.array(P, float)"),
+    bad("q objects", lambda: qpsvm.QP(np.eye(2), [10**30, 1]), TypeError, "q", "np.array(q, float)"),
     bad("p complex", lambda: qpsvm.QP(np.eye(2) * 1j, np.zeros(2)), TypeError, "P"),
     bad("p complex sparse", lambda: qpsvm.QP(sp.csr_array(np.eye(2) * 1j), np.zeros(2)), TypeError, "P"),
     bad("p vector", lambda: qpsvm.QP(np.ones(2), np.zeros(2)), ValueError, "P", "two dimensions"),
