@@ -54,6 +54,8 @@ def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Calla
     """Run a solver on n variables; translate errors about its options and memory to ParameterError, TooLargeError."""
     try:
         return run()
+    except QPSVMError:  # translated already
+        raise
     except SETTING_ERRORS as error:
         if not options:  # no setting of the user is to blame
             raise
@@ -65,8 +67,6 @@ def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Calla
             reason = type(error).__name__
         raise ParameterError(f"{solver} refused its settings {settings}: {reason}") from error
     except MemoryError as error:
-        if isinstance(error, TooLargeError):  # translated already
-            raise
         raise TooLargeError(
             f"{solver} ran out of memory on a QP of {n} variables: use fewer rows, or osqp on the primal form where "
             "the kernel is linear"

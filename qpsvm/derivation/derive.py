@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.checks import as_finite_vector, as_flag
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
@@ -104,6 +104,7 @@ def derive(
     >>> print(qpsvm.derive(qpsvm.CSVM, intercept="penalised", steps=["CSVM.5"]).to_text().splitlines()[-1].strip())
     ∂L/∂b = 0  ⟹  b = yᵀα
     """
+    proven = as_flag(proven, "proven")
     if isinstance(problem, type) and issubclass(problem, Problem):
         found = _derive_class(problem, result is not None or alpha is not None or proven, options)
     else:

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import UnknownOptionError, UnsupportedError, describe_nearest
+from qpsvm.base.errors import TooLargeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.data.kinds import is_table
 from qpsvm.data.open_samples import open_stored
 from qpsvm.estimators.callbacks import CallbackSupportMixin, with_fit_callbacks
@@ -47,14 +47,21 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
     """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
     After an error or Ctrl-C the estimator is unchanged, and a thread that predicts during a fit uses the complete last
-    model. If two threads fit the same estimator, it has the model of the last one to finish.
+    model. If two threads fit the same estimator, it has the model of the last one to finish. Memory that runs out is a
+    TooLargeError.
     """
 
     @wraps(fit)
     def fit_copy(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
         working_copy = object.__new__(type(self))
         working_copy.__dict__.update(self.__dict__)
-        fit(working_copy, *args, **kwargs)
+        try:
+            fit(working_copy, *args, **kwargs)
+        except TooLargeError:  # a MemoryError that already has a message
+            raise
+        except MemoryError as error:
+            name = type(self).__name__
+            raise TooLargeError(f"memory ran out in the fit of {name}: use fewer rows or columns of X") from error
         self.__dict__ = working_copy.__dict__  # one assignment, which is atomic for signals and threads
         return self
 

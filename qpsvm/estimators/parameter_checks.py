@@ -13,6 +13,7 @@ from qpsvm import backends
 from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_positive
 from qpsvm.base.arrays.formatting import format_value
+from qpsvm.machines.problem.linear_constraints import as_constraints
 from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.result.calibration import METHODS
 from qpsvm.space.kernels.functions import Kernel
@@ -78,6 +79,11 @@ check_penalty = check_unless(is_infinite, as_positive)
 def check_gamma(value: Any, name: str) -> None:
     """Check a number that is not negative, or a rule: "scale" or "auto"."""
     (make_choice_check("scale", "auto") if isinstance(value, str) else check_not_negative)(value, name)
+
+
+def check_constraints(value: Any, name: str) -> None:  # noqa: ARG001
+    """Check that the value is a linear constraint, or a list of them. Raises ParameterError."""
+    as_constraints(value)
 
 
 def check_probability(value: Any, name: str) -> None:

@@ -16,6 +16,7 @@ from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.estimators.parameter_checks import (
     Check,
     check_backend,
+    check_constraints,
     check_gamma,
     check_not_negative,
     check_probability,
@@ -98,7 +99,10 @@ PARAMETERS: dict[str, ParameterInfo] = {
     ),
     "coef0": ParameterInfo("float", 'Constant of "poly" and "sigmoid".', 0.0, as_real),
     "constraints": ParameterInfo(
-        "Constraints, ValueConstraints, or a list of them", "Linear constraints on w, b and f of every machine."
+        "Constraints, ValueConstraints, or a list of them",
+        "Linear constraints on w, b and f of every machine.",
+        None,
+        check_constraints,
     ),
     "decision_function_shape": ParameterInfo(
         '{"ovr", "ovo"}',

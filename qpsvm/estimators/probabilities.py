@@ -208,7 +208,9 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         """
-        return np.log(self.predict_proba(X))
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):  # the logarithm of a probability that rounds to 0 is -inf
+            return np.log(probabilities)
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
         """Return sets of classes that contain the true one with probability at least 1 − 2 alpha, by the jackknife+.

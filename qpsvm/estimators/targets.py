@@ -7,6 +7,7 @@ Entry points: `check_targets` for a regression, `encode_labels` for a classifica
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,28 @@ def compute_class_factors(
     if class_weight is None:
         return np.ones(len(classes))
     with translate_sklearn_errors("class_weight"):
-        factors: FloatArray = np.asarray(
-            compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
-        )
+        if isinstance(class_weight, Mapping) and _is_text(class_weight) and _is_text(classes.tolist()):
+            found = _look_up_texts(class_weight, classes.tolist())
+        else:
+            flat = np.asarray(y).ravel()
+            found = compute_class_weight(class_weight, classes=classes, y=flat, sample_weight=sample_weight)
+    factors: FloatArray = np.asarray(found)
     if not (np.isfinite(factors).all() and (factors > 0.0).all()):
         raise ParameterError(f"class_weight must be positive, got {class_weight!r}")
     return factors
+
+
+def _is_text(labels: Iterable[Any]) -> bool:
+    """Return whether all labels are text."""
+    return all(isinstance(label, str) for label in labels)
+
+
+def _look_up_texts(class_weight: Mapping[str, Any], labels: list[str]) -> FloatArray:
+    """Return the factor of each label, (k,). scikit-learn looks up the text "1" as the number 1."""
+    absent = [label for label in labels if label not in class_weight]
+    if absent and len(labels) - len(absent) != len(class_weight):
+        raise DataError(f"The classes, {absent}, are not in class_weight")
+    return np.array([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
 
 
 def check_same_length(length: int, n: int) -> None:

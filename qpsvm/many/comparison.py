@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -357,6 +357,9 @@ def _as_unique_names(names: str | Sequence[str], argument: str) -> tuple[str, ..
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):
+        raise errors.ParameterTypeError(f"{argument} must be a name or a sequence of names, got {format_value(names)}")
+    names = tuple(names)
+    if not all(isinstance(name, Hashable) for name in names):
         raise errors.ParameterTypeError(f"{argument} must be a name or a sequence of names, got {format_value(names)}")
     unique_names = tuple(dict.fromkeys(names))
     if not unique_names:

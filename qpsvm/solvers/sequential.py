@@ -250,7 +250,10 @@ class _SequentialRun:
         """Select the samples that violate most."""
         q = min(MAX_SET_SIZE, len(violation))
         chosen = np.argpartition(-violation, q - 1)[:q]
-        return np.asarray(chosen[violation[chosen] > 0.0])
+        rows = np.asarray(chosen[violation[chosen] > 0.0])
+        if not len(rows):
+            raise FloatingPointError("violations that are not numbers")
+        return rows
 
     def _sweep_working_set(self, rows: IntArray, worst: float) -> None:
         """Sweep over a working set, then update f of all samples."""

@@ -88,6 +88,12 @@ def test_weights_of_classes(kind):
     for bad, words in (({3: 1.0, 4: 1.0}, "not in class_weight"), ({1: -1.0}, "must be positive")):
         with pytest.raises(ValueError, match=words):
             kind(class_weight=bad).fit(X2, y2)
+    texts = np.where(y2 == 1, "1", "01")  # text that could be read as numbers, even as the same one
+    for weights, factors in (({"1": 0.9}, [1.0, 0.9]), ({"01": 0.8, "1": 0.9}, [0.8, 0.9])):
+        assert kind(class_weight=weights).fit(X2, texts).class_weight_.tolist() == factors
+    for bad, words in (({"2": 1.0}, "not in class_weight"), ({"1": None}, "must be positive"), ({"1": "a"}, "float")):
+        with pytest.raises(qpsvm.QPSVMError, match=words):
+            kind(class_weight=bad).fit(X2, texts)
 
 
 @for_each("kind", ALL)

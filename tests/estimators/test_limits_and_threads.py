@@ -60,6 +60,16 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(kind):
     assert (machine.predict(X) == values).all()
 
 
+def test_memory_that_runs_out_in_a_fit_is_said():
+    def allocate(*_):
+        raise MemoryError("Unable to allocate 64.0 GiB")
+
+    X, labels, _ = data()
+    for kind in (SVC, OneClassSVM):
+        with pytest.raises(qpsvm.TooLargeError, match="memory ran out"):
+            kind(kernel=allocate).fit(X, labels)
+
+
 def test_the_user_is_told_of_the_gap_and_has_a_model():
     few, labels, numbers = data(200)
     noise = np.random.default_rng(0).normal(size=(800, 5))

@@ -358,6 +358,13 @@ def test_without_probabilities_there_are_none():
             machine.predict_proba(X)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_the_logarithm_of_a_probability_of_0_is_without_a_warning():
+    X, y = classes(30, 9)
+    machine = LinearSVC(probability=True).fit(X, y)
+    assert np.isneginf(machine.predict_log_proba(1e18 * X)).any()
+
+
 def test_what_is_not_fitted_or_no_share_is_refused():
     X, y = classes(30, 9)
     with pytest.raises(NotFittedError):

@@ -62,6 +62,7 @@ def test_a_parameter_that_is_none_names_the_nearest():
         (LinearSVR, {"random_state": np.random.default_rng(0)}, ValueError),
         (SVC, {"n_jobs": 0}, TypeError),
         (SVC, {"break_ties": "no"}, TypeError),
+        *((machine, {"constraints": rows}, ValueError) for machine in (SVC, SVR) for rows in (0, "", np.ones(2))),
         (NuSVC, {"nu": 0.0}, ValueError),
         (NuSVC, {"nu": 1.1}, ValueError),
         (NuSVC, {"fit_intercept": False}, NotImplementedError),

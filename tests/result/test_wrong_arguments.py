@@ -49,3 +49,42 @@ def test_values_of_a_path_that_are_no_numbers(values):
 def test_values_that_are_no_array():
     with pytest.raises(qpsvm.DataError, match="C cannot be read as an array"):
         PATH.decision(X, [[0.1], [0.2, 0.3]])
+
+
+def test_results_of_other_variables_have_no_derivatives():
+    other = qpsvm.EpsilonSVR(X, X[:, 0])
+    for ask in (lambda: RESULT.sensitivity(other), lambda: qpsvm.vjp(RESULT, b=1.0, problem=other)):
+        with pytest.raises(qpsvm.DataError, match="result has the classes"):
+            ask()
+
+
+def test_solutions_that_a_problem_cannot_read():
+    fewer = qpsvm.CSVM(X[:-1], Y[:-1])
+    for form in ("dual", "primal"):
+        foreign = qpsvm.compile(fewer.qp(form), "cvxopt").solve()
+        with pytest.raises(qpsvm.DataError, match="this problem's own QP"):
+            PROBLEM.read(foreign, form)
+        with pytest.raises(qpsvm.UnknownOptionError, match="form"):
+            PROBLEM.read(foreign, "both")
+    own = qpsvm.compile(PROBLEM.qp("primal"), "cvxopt").solve()
+    with pytest.raises(qpsvm.DataError, match="form 'primal'"):
+        PROBLEM.read(own, "dual")
+    for solution in (None, own.x, RESULT):
+        with pytest.raises(qpsvm.ParameterTypeError, match="solution must be"):
+            PROBLEM.read(solution, "dual")
+
+
+@pytest.mark.parametrize("value", [np.ones(2), np.zeros((1, 2)), [], "x"], ids=repr)
+def test_arrays_and_text_for_single_values(value):
+    for ask in (
+        lambda: PROBLEM.certify(RESULT.alpha, tol=value),
+        lambda: qpsvm.exact_path(PROBLEM, [value], 1.0, 2.0),
+        lambda: qpsvm.compare(PROBLEM, [[value]]),
+        lambda: qpsvm.derive(PROBLEM, RESULT, proven=value),
+        lambda: qpsvm.open_rows(X, sparse=value),
+        lambda: qpsvm.open_rows(X, block_rows=value),
+        lambda: qpsvm.open_rows(X, block_rows=1.5),
+    ):
+        with pytest.raises(qpsvm.QPSVMError, match="must be") as caught:
+            ask()
+        assert isinstance(caught.value, TypeError)

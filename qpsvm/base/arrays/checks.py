@@ -306,11 +306,18 @@ def as_real_vector(values: Any, name: str) -> FloatArray:
     """Check an array of real numbers, of any shape, and return a copy as float64. Raises DataTypeError, DataError."""
     raw = as_raw_array(values, name)
     if raw.dtype.kind not in "biuf":
-        raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
+        raise DataTypeError(describe_wrong_type(raw.dtype, name))
     with np.errstate(over="ignore"):
         numbers: FloatArray = raw.astype(np.float64)
     check_not_rounded(values if raw.dtype == np.float64 else raw, numbers, name)
     return numbers
+
+
+def describe_wrong_type(dtype: Any, name: str) -> str:
+    """Return the message on an array of a type that is not of real numbers."""
+    if dtype.kind == "O":
+        return f"{name} must hold real numbers, got objects: pass an array of numbers, such as np.array({name}, float)"
+    return f"{name} must hold real numbers, got {dtype}"
 
 
 def as_finite_vector(values: Any, name: str, n: int) -> FloatArray:

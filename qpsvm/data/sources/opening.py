@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from qpsvm.base.errors import DataTypeError, FileFormatError, MissingFileError, ParameterError
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.errors import DataTypeError, FileFormatError, MissingFileError, ParameterError, ParameterTypeError
 from qpsvm.data.files.libsvm import refuse_column_options
 from qpsvm.data.files.sheet import detect_format
 from qpsvm.data.files.source import open_decompressed, refuse_device, translate_read_errors
@@ -107,8 +110,9 @@ def open_rows(
         if not isinstance(data, StoredRows):  # a source of the user's own is returned unchanged
             _refuse_options({"sparse": sparse, "scratch": scratch})
             return cast("StoredRows", data)
-    if block_rows is not None and block_rows < 1:
-        raise ParameterError(f"block_rows must be positive, got {block_rows}")
+    _check_block_rows(block_rows)
+    if sparse is not None:
+        sparse = as_flag(sparse, "sparse")
     rows = open_source(data, roles, block_rows)
     if isinstance(rows, StoredRows):
         if sparse is None or sparse == rows.is_sparse:
@@ -120,6 +124,16 @@ def open_rows(
     if as_sparse != rows.is_sparse or rows.is_single_use:
         raise ParameterError("scratch=False: converting to sparse or dense, or reading only once, needs a scratch file")
     return DecodedRows(rows, run_first_pass(rows))
+
+
+def _check_block_rows(block_rows: Any) -> None:
+    """Check the number of rows of a block. Raises ParameterTypeError, ParameterError."""
+    if block_rows is None:
+        return
+    if not isinstance(block_rows, numbers.Integral) or isinstance(block_rows, bool):
+        raise ParameterTypeError(f"block_rows must be a whole number, got {format_value(block_rows)}")
+    if block_rows < 1:
+        raise ParameterError(f"block_rows must be positive, got {block_rows}")
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ the proofs.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -277,7 +278,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         """
         self.samples.check_unchanged()
         a = self._read_user_alpha(alpha)
-        tol = as_tolerance(tol) if tol != 0.0 else 0.0
+        is_zero = isinstance(tol, numbers.Real) and tol == 0.0
+        tol = 0.0 if is_zero else as_tolerance(tol)
         explicit = None if w is None else self._read_user_weights(w)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             return self._bound_rounding(self._certifier.certify(a, explicit), tol)
@@ -613,7 +615,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         """Return the system that gives the derivatives of the optimum."""
         from qpsvm.machines.problem.sensitivity import Sensitivity  # imported on demand
 
-        check_function_count(self, result)
+        check_point(self, result)
         return Sensitivity(self, result)
 
 

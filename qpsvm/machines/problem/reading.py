@@ -42,10 +42,25 @@ def read_user_weights(problem: DualStatement, w: ArrayLike) -> FloatArray:
 
 
 def read_solution(problem: DualStatement, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-    """Read α (m,) of a solution, with 0 for entries that are not finite, and w if it is finite: see `Problem.read`."""
+    """Read α (m,) of a solution, with 0 for entries that are not finite, and w if it is finite: see `Problem.read`.
+
+    Raises UnknownOptionError, ParameterTypeError, DataError.
+    """
+    form = check_form(form)
+    if not isinstance(solution, QPSolution):
+        raise ParameterTypeError(
+            "solution must be that of a QP, as compile(problem.qp(form)).solve() returns, "
+            f"got {type(solution).__name__}"
+        )
     if solution.x is None:
         return np.zeros(problem.svm.m), None
+    if form == "dual" and "alpha" not in solution.qp.variables:
+        raise DataError("the solution has no variables 'alpha': read that of a primal QP by the form 'primal'")
     alpha, w = (_read_dual if form == "dual" else _read_primal)(problem, solution, solution.x)
+    if len(alpha) != problem.svm.m:
+        raise DataError(
+            f"the solution has {len(alpha)} α, the problem {problem.svm.m}: read the solution of this problem's own QP"
+        )
     w = w if w is not None and is_all_finite(w) else None
     return (alpha if is_all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.errors import (
     DataError,
@@ -77,6 +78,8 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if not isinstance(name, str):
+        raise ParameterTypeError(f"parameter must be a name, such as 'C', got {format_value(name)}")
     low, high = _check_ends(name, low, high)
     row = _check_row(problem, name, row)
     if row is None:

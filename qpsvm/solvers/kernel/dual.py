@@ -54,6 +54,8 @@ KINK_TOL = 1e-11
 SUM_TOL = 1e-12
 #: Rounding error of a sum in units of Σ|β|, for which entries at their bounds are not moved.
 SUM_ROUNDING = 1e-15
+#: Why no point is found if all bounds are so small that they round to 0, or so large that they overflow.
+USELESS_BOUNDS = "bounds that are 0 or infinite in the units of the problem"
 #: A level this close to a multiple of the common weight is one.
 INTEGER_TOL = 1e-6
 
@@ -410,6 +412,8 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     residue = float(beta.sum()) + outside
     if residue == 0.0:
         return beta
+    if not len(beta):
+        raise FloatingPointError(USELESS_BOUNDS)
     depth = np.minimum(beta - low, high - beta)
     deepest = int(depth.argmax())
     if abs(residue) <= depth[deepest]:
@@ -451,7 +455,7 @@ def _find_weighted_quantile(
     """
     m = len(points)
     if not m or not level < np.inf:
-        raise FloatingPointError("bounds that are 0 or infinite in the units of the problem")
+        raise FloatingPointError(USELESS_BOUNDS)
     if common is not None:
         k = level / common
         k_rounded = round(k)

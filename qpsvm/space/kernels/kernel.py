@@ -5,6 +5,7 @@ The functions compute inner products, norms and squared distances of dense or sp
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
@@ -186,7 +187,7 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
     distances += x2[:, None]
     distances += z2
     np.maximum(distances, 0.0, out=distances)
-    max_squared_norm = error / (4 * np.finfo(float).eps)
+    max_squared_norm = float(error) / (4 * sys.float_info.epsilon)
     long_x, long_z = np.flatnonzero(x2 > max_squared_norm), np.flatnonzero(z2 > max_squared_norm)
     if len(long_x) and len(long_z):
         _recompute_from_differences(distances, X, Z, long_x, long_z)

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.checks import as_real_vector
+from qpsvm.base.arrays.checks import as_real_vector, describe_wrong_type
 from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts
@@ -287,7 +287,7 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
             raise DataTypeError(f"{name} must be a matrix of numbers, got {format_value(matrix)}")
         values = as_real_vector(matrix, name)
     elif matrix.dtype.kind not in "biuf":
-        raise DataTypeError(f"{name} must hold real numbers, got {matrix.dtype}")
+        raise DataTypeError(describe_wrong_type(matrix.dtype, name))
     else:
         values = matrix
     if values.ndim != 2:

@@ -217,3 +217,9 @@ def test_rbf_values_are_never_denormal(road, gamma):
 def test_rbf_exponents_are_compared_only_where_some_may_be_low():
     assert not KernelBlocks(qpsvm.RBF(0.01), KX).needs_floor
     assert KernelBlocks(qpsvm.RBF(100.0), KX).needs_floor
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("gamma", [5e-324, np.float64(1e-305)])
+def test_a_gamma_that_is_almost_0_makes_every_rbf_value_1(gamma):
+    assert (qpsvm.RBF(gamma)(KX, KZ) == 1.0).all()
