@@ -79,7 +79,7 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if not isinstance(name, str):
-        raise ParameterTypeError(f"parameter must be a name, such as 'C', got {format_value(name)}")
+        raise UnknownOptionError(f"no parameter {format_value(name)}: it must be a name, such as 'C'")
     low, high = _check_ends(name, low, high)
     row = _check_row(problem, name, row)
     if row is None:
