@@ -58,6 +58,13 @@ def test_results_of_other_variables_have_no_derivatives():
             ask()
 
 
+def test_results_of_other_samples_have_no_derivatives():
+    for other in (qpsvm.CSVM(2.0 * X, Y), qpsvm.CSVM(X, Y[::-1]), qpsvm.CSVM(X, Y, sample_weight=[1, 1, 2, 1])):
+        for ask in (lambda: RESULT.sensitivity(other), lambda: qpsvm.vjp(RESULT, b=1.0, problem=other)):  # noqa: B023
+            with pytest.raises(qpsvm.DataError, match="other samples"):
+                ask()
+
+
 def test_solutions_that_a_problem_cannot_read():
     fewer = qpsvm.CSVM(X[:-1], Y[:-1])
     for form in ("dual", "primal"):

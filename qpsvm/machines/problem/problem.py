@@ -36,7 +36,7 @@ from qpsvm.machines.problem.machine_type import MachineType
 from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.reading import infer_form, read_solution, read_user_alpha, read_user_weights
 from qpsvm.machines.problem.result_building import build_svm_result
-from qpsvm.machines.problem.result_checks import check_function_count, check_point
+from qpsvm.machines.problem.result_checks import check_function_count, check_point, check_samples
 from qpsvm.machines.problem.scaling import compute_scaling
 from qpsvm.machines.problem.starts import estimate_certificate_seconds, find_affordable_alpha, read_neighbouring_alpha
 from qpsvm.program.deferred_qp import DeferredQP
@@ -616,6 +616,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         from qpsvm.machines.problem.sensitivity import Sensitivity  # imported on demand
 
         check_point(self, result)
+        check_samples(self, result)
         return Sensitivity(self, result)
 
 

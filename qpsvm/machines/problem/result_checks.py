@@ -1,14 +1,17 @@
-"""Check that a result belongs to a problem (`check_result`, `check_function_count`, `check_point`).
+"""Check that a result belongs to a problem: `check_result`, `check_function_count`, `check_point`, `check_samples`.
 
-The checks grow stricter: from the number of samples to the number of functions f, and to the kernel and variables.
+The checks grow stricter: from the number of samples to the number of functions f, to the kernel and variables, and to
+the samples themselves.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import DataError, ParameterTypeError
+from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.linear_constraints import LONGEST_NAME
@@ -54,6 +57,28 @@ def check_point(problem: DualStatement, result: SVMResult) -> None:
         why = _explain_other_variables(problem, result)
     if why:
         raise DataError(f"the result {why}: give the result of solve(problem)")
+
+
+def check_samples(problem: DualStatement, result: SVMResult) -> None:
+    """Check that a result is for the samples of a problem, unless those of the result are unknown. Raises DataError."""
+    owner = result.problem() if callable(result.problem) else result.problem
+    if owner is not None and not _is_same_data(problem.samples, owner.samples):
+        raise DataError("the result is for other samples than those of the problem: pass the result of solve(problem)")
+
+
+def _is_same_data(a: TrainingSamples, b: TrainingSamples) -> bool:
+    """Return whether two data sets have equal samples in the same order."""
+    first = a.X
+    second = b.X
+    if first is second:
+        is_same_X = True
+    elif isinstance(first, RowSource) or isinstance(second, RowSource) or first.shape != second.shape:
+        is_same_X = False
+    elif sp.issparse(first) or sp.issparse(second):
+        is_same_X = a.is_sparse == b.is_sparse and (first != second).nnz == 0
+    else:
+        is_same_X = np.array_equal(first, second)
+    return is_same_X and np.array_equal(a.target, b.target) and np.array_equal(a.weight, b.weight)
 
 
 def format_title(problem: DualStatement, result: SVMResult) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.base.errors import DataError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.result_checks import check_point, check_result
+from qpsvm.machines.problem.result_checks import check_point, check_result, check_samples
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
@@ -57,23 +53,6 @@ def _adopt_result(problem: Problem, result: SVMResult) -> SVMResult:
     if result.problem is problem:
         return result
     check_point(problem, result)
-    owner = result.problem() if callable(result.problem) else result.problem
-    if owner is not None and not _is_same_data(problem.samples, owner.samples):
-        raise DataError(
-            "the result is for other samples than those of the problem: pass the result of solve(problem), or omit it"
-        )
+    check_samples(problem, result)
     adopted: SVMResult = problem.at(result.alpha)
     return adopted
-
-
-def _is_same_data(a: Any, b: Any) -> bool:
-    """Return whether two data sets have equal samples in the same order."""
-    if a is b:
-        return True
-    if a.is_sparse != b.is_sparse or a.X.shape != b.X.shape:
-        return False
-    if sp.issparse(a.X):
-        equal = (a.X != b.X).nnz == 0
-    else:
-        equal = np.array_equal(a.X, b.X)
-    return bool(equal and np.array_equal(a.target, b.target) and np.array_equal(a.weight, b.weight))
