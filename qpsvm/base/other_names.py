@@ -68,7 +68,7 @@ ARGUMENT_HINTS = {
     "C": "NuSVM, OneClass and SVDD have nu in its place, PrimalHinge has lam = 1/(nC), and HardMargin allows no slack",
     **dict.fromkeys(("lam", "alpha", "lambda_"), "λ is the parameter lam of PrimalHinge; other machines have C"),
     "quantile": "the quantile is a parameter of QuantileSVR",
-    "constraints": "linear constraints are for machines with one decision function",
+    "constraints": 'linear constraints are rows of its primal: solve(problem.qp("primal").with_rows(G=..., h=...))',
     "multi_class": "one machine for several classes is CrammerSinger or WestonWatkins; qpsvm.estimators.SVC combines "
     "machines of two classes",
     "random_state": "nothing is random here, so that no seed is needed",
