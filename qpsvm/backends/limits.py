@@ -12,9 +12,8 @@ from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, ParameterTypeError
+from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 
-#: The largest iteration limit that every solver can hold, a 32-bit integer.
-MAX_ITERATIONS = int(np.iinfo(np.int32).max)
 #: The relative gap to aim for if no tolerance is given. LIBSVM's and LIBLINEAR's own tolerances correspond to it.
 DEFAULT_TOLERANCE = 1e-6
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.backends.limits import DEFAULT_TOLERANCE
 from qpsvm.backends.own.row_newton import is_newton_suitable
 from qpsvm.base.arrays.checks import as_tolerance
 from qpsvm.base.arrays.types import FloatArray
@@ -16,7 +17,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.many.multiclass.bulk import can_solve_in_bulk, solve_in_bulk
 from qpsvm.many.multiclass.descent import can_solve_by_descent, solve_by_descent
 from qpsvm.many.multiclass.loops import find_max_fine_rows
-from qpsvm.many.multiclass.one_by_one import DEFAULT_TOLERANCE, solve_each
+from qpsvm.many.multiclass.one_by_one import solve_each
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.squared_hinge import can_solve_squared, solve_squared
 from qpsvm.many.multiclass.together import BinaryMachines

@@ -12,7 +12,7 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import is_logging, log_step
 
-#: Largest iteration count of LIBSVM and LIBLINEAR, a 32-bit integer.
+#: The largest iteration count that every solver can hold, a 32-bit integer.
 MAX_ITERATIONS = int(np.iinfo(np.int32).max)
 #: Why a run ended, by the test of the method itself; a certificate measures how good the point is.
 #: ``infeasible`` is used only if that is proven (no point of the box satisfies the rows).
