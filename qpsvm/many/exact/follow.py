@@ -19,9 +19,9 @@ from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
-from qpsvm.many.exact.events import Steps
 from qpsvm.many.exact.piece_certifier import PathPoints, PieceCertifier
 from qpsvm.many.exact.rows import Data, SignedRows
+from qpsvm.many.exact.steps import Steps
 
 #: Number of pieces that are certified together, before and after one of them failed.
 BATCH, RETRY_BATCH = 96, 4
