@@ -330,7 +330,7 @@ def _find_ends_compiled(
     start = path.start
     slope = path.slope
     to_sums = certifier.totals_to_sums
-    sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_hard_group] for data in (start, slope)]
+    sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_equality] for data in (start, slope)]
     outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu = np.empty((2 * k, p))
     s = np.empty(2 * k)
