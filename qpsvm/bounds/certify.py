@@ -99,9 +99,11 @@ def certify(
     target_gap: Candidates after the first that reaches it are not tried.
     measure: Replaces `measure_point` for machines with linear constraints, which primal points have to satisfy.
     """
-    is_scaled = svm.is_hard and svm.is_scalable and measure is None
-    find_candidates = _find_scaled_candidates if is_scaled else _find_candidates
-    dual, points = find_candidates(space, svm, alpha, w, target_gap == math.inf)
+    requires_w = target_gap == math.inf
+    if svm.is_hard and svm.is_scalable and measure is None:
+        dual, points = _find_scaled_candidates(space, svm, alpha, w, requires_w)
+    else:
+        dual, points = _find_candidates(space, svm, alpha, w, requires_w)
     candidates = (candidate for point in points for candidate in (measure or measure_point)(svm, dual, point))
     best = next(candidates)  # w(α) is always a candidate
     while best.gap > target_gap and (other := next(candidates, None)) is not None:
@@ -166,8 +168,11 @@ def _find_scaled_candidates(
 
 
 def _build_dual_point(svm: SVMDual, alpha: FloatArray, beta: FloatArray, half_norm: float) -> DualPoint:
+    """Build the dual point of a feasible α (m,), given β (n,) and ½‖w(α)‖²."""
     multipliers = compute_penalised_multipliers(svm, alpha)
-    cost = half_norm + (0.5 * float(svm.curvature @ (alpha * alpha)) if svm.has_curvature else 0.0)
+    cost = half_norm
+    if svm.has_curvature:
+        cost += 0.5 * float(svm.curvature @ (alpha * alpha))
     penalties = sum(0.5 * group.ridge * np.square(multipliers[group.multiplier]) for group in svm.penalised_groups)
     return DualPoint(alpha, beta, multipliers, cost, penalties)
 
@@ -235,17 +240,16 @@ def _scale_until_separated(
 
 
 def _find_largest_violation(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
-    """Return the largest violation t as a share of the level; negative if all rows are beyond it."""
+    """Return the largest violation of a level, as a share of the level; negative if no row violates it."""
+    level = float(svm.common_level or 1.0)
     if svm.classes is not None:
-        return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / float(svm.common_level or 1.0)
+        return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / level
     b = svm.b(multipliers)
     values = svm.at_rows(u)
-    plus = svm.sign > 0
-    inner = min(
-        float(np.min(values, where=plus, initial=np.inf)) + b,
-        -float(np.max(values, where=~plus, initial=-np.inf)) - b,
-    )
-    return 1.0 - inner / float(svm.common_level or 1.0)
+    is_positive = svm.sign > 0
+    min_positive = float(np.min(values, where=is_positive, initial=np.inf)) + b
+    min_negative = -float(np.max(values, where=~is_positive, initial=-np.inf)) - b
+    return 1.0 - min(min_positive, min_negative) / level
 
 
 def build_candidate(
@@ -322,7 +326,7 @@ def _prefer_averages(
 
 
 def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> EvaluatedMultipliers:
-    """Return the multipliers that minimise the primal for u (n,); unlike above, α may be infeasible.
+    """Return the multipliers that minimise the primal for u (n,); α (m,) may be infeasible.
 
     The average (LEVEL.5) is taken if it is among the minimisers.
     """
@@ -375,7 +379,8 @@ def _find_intervals(
             for factor, interval in zip(inverse, part_intervals, strict=True)
             if factor
         ]
-        low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
+        low = sum(end[0] for end in ends)
+        high = sum(end[1] for end in ends)
         value = multipliers[group.multiplier]
         intervals[group.multiplier] = float(min(low, value)), float(max(high, value))
     return intervals

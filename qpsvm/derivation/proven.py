@@ -14,8 +14,8 @@ from typing import NamedTuple
 from qpsvm.base.arrays.formatting import format_upper_bound
 from qpsvm.base.arrays.rationals import round_up
 from qpsvm.bounds.proof.feasible import compute_residual
+from qpsvm.bounds.proof.gap_bounds import GapBounds
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.bounds.proof.terms import GapBounds
 
 
 class ProvenBound(NamedTuple):

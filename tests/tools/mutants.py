@@ -138,9 +138,9 @@ MUTANTS = [
     ),
     # --- proofs
     Mutant(
-        "bounds/proof/terms.py", "round_up(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE
+        "bounds/proof/gap_bounds.py", "round_up(Fraction(max_difference)", "below(Fraction(max_difference)", HOSTILE
     ),
-    Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + excess", "math.nextafter(end[1]", HOSTILE),
+    Mutant("bounds/proof/gap_bounds.py", "math.nextafter(interval[1] + excess", "math.nextafter(interval[1]", HOSTILE),
     Mutant(
         "bounds/proof/rational.py",
         "fixed -= group.get_entry(k) * primal_point.multipliers[group.multiplier]",

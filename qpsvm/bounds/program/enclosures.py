@@ -22,8 +22,12 @@ from qpsvm.bounds.program.rational import dot_exactly
 
 #: Largest number of entries of a matrix whose products are computed in fractions.
 MAX_FRACTION_ENTRIES = 20_000
-#: Smallest pivot, relative to the largest, of independent rows, and of columns that form a nonsingular matrix.
-MIN_PIVOT, MIN_SQUARE_PIVOT = 1e-10, 1e-12
+#: Smallest pivot of independent rows, relative to the largest.
+MIN_PIVOT = 1e-10
+#: Smallest pivot of columns that form a nonsingular matrix, relative to the largest.
+MIN_SQUARE_PIVOT = 1e-12
+#: Sparse matrices with more columns than this are bounded by the number of entries in each row.
+MIN_COUNTED_COLUMNS = 16
 
 
 class Enclosure(NamedTuple):
@@ -52,7 +56,7 @@ def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
     """Return Mx (m,) of an exact matrix M (m, k), with the rounding bound (ROUND.1)."""
     m, k = M.shape
     magnitudes = abs(M)
-    if sp.issparse(M) and k > 16:  # a row of few entries has a smaller γ than one of k; for a small k that does not pay
+    if sp.issparse(M) and k > MIN_COUNTED_COLUMNS:  # γ of the few entries of a row is smaller than γ of k
         if M.format == "csr":
             counts = np.diff(M.indptr)
         else:

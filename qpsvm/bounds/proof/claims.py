@@ -34,10 +34,11 @@ from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha, make_feasible
+from qpsvm.bounds.proof.gap_bounds import GapBounds
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
-from qpsvm.bounds.proof.terms import INWARD, GapBounds, bound_violations
+from qpsvm.bounds.proof.terms import INWARD, bound_violations
 from qpsvm.bounds.proof.zero import has_balanced_intercept
 
 

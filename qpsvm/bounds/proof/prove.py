@@ -30,9 +30,9 @@ from qpsvm.bounds.proof import gap_corrections, rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, prove_weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, FeasibleAlpha
+from qpsvm.bounds.proof.gap_bounds import GapBounds, Interval
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
-from qpsvm.bounds.proof.terms import GapBounds, Interval
 from qpsvm.bounds.proof.zero import add_zero_size
 
 #: Rational numbers are tried first if they take at most this many multiplications, some 50 ms.

@@ -15,8 +15,9 @@ from fractions import Fraction
 from qpsvm.base.arrays.rationals import round_down, round_up, sqrt_rounded_down, sqrt_rounded_up
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha
+from qpsvm.bounds.proof.gap_bounds import GapBounds, Interval
 from qpsvm.bounds.proof.spaces import ExactValues, RationalInterval
-from qpsvm.bounds.proof.terms import GapBounds, Interval, compute_group_terms
+from qpsvm.bounds.proof.terms import compute_group_terms
 
 #: Bounds of P if it is infinite.
 INFINITE = (math.inf, math.inf)

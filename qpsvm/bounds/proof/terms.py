@@ -1,4 +1,4 @@
-"""Bound the terms of (GAP.1) from above and below (`sum_terms`), and hold bounds of P, D and the gap (`GapBounds`).
+"""Bound the terms of (GAP.1) from above and below (`bound_violations`, `sum_terms`).
 
 By (GAP.1), P − D is a sum of nonnegative terms: one term g per row, one per penalised intercept, and ½‖w − w(α)‖². So
 it is bounded without the cancellation of P and D, given an enclosure of the violation t of each row:
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -28,85 +28,21 @@ import numpy as np
 from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down, round_up
+from qpsvm.base.arrays.rationals import enclose_fraction, round_down, round_up
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha, compute_residual
+from qpsvm.bounds.proof.gap_bounds import Interval
 from qpsvm.bounds.proof.spaces import PointValues
 from qpsvm.program.losses import compute_loss
 
-#: Lower and upper bound of a number.
-Interval = tuple[float, float]
 #: Lower and upper bounds of the numbers of some rows.
 Ends = tuple[FloatArray, FloatArray]
 #: Factor 1 − 8u that rounds a result of few operations down, as FEW_ROUNDINGS rounds it up.
 INWARD = 2.0 - FEW_ROUNDINGS
 #: Combinations of at most this many points are added in double-double.
 MAX_DOUBLE_DOUBLE_TERMS = 32
-
-
-@dataclass(frozen=True)
-class GapBounds:
-    """Proven bounds of P(w, μ) and D(α), in units of (DUAL.1).
-
-    primal, dual, difference: Lower and upper bounds of P, D and P − D; P is infinite if (w, μ) is infeasible.
-    exactly: Whether the bounds are the exact values, rounded outwards.
-    distance: Upper bound of ‖w − w(α)‖.
-    min_norm: Lower bound of ‖w‖.
-    excess: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
-        of P − D.
-    zero_size: Lower bound of S of (ZERO.2), if P = 0 and the gap is (distance/S)²; else 0.
-    """
-
-    primal: Interval
-    dual: Interval
-    difference: Interval
-    exactly: bool = False
-    distance: float = math.inf
-    min_norm: float = 0.0
-    excess: float = 0.0
-    zero_size: float = 0.0
-
-    @property
-    def size(self) -> float:
-        """Lower bound of max(|P|, |D|)."""
-        return max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
-
-    @property
-    def gap(self) -> float:
-        """Upper bound of the relative gap, (CERT.3) or (ZERO.2)."""
-        if self.zero_size:
-            if not self.distance < math.inf:
-                return math.inf
-            return round_up((Fraction(self.distance) / Fraction(self.zero_size)) ** 2)
-        size = self.size
-        if not self.difference[1] > 0.0 or math.isnan(size):
-            return 0.0 if self.difference[1] <= 0.0 else math.inf
-        if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
-            return math.inf
-        return round_up(Fraction(self.difference[1]) / Fraction(min(size, MAX_FLOAT)))
-
-    @property
-    def least_gap(self) -> float:
-        """Lower bound of the relative gap; 0 if P = 0."""
-        if self.zero_size:
-            return 0.0
-        size = max(abs(end) for end in (*self.primal, *self.dual))
-        if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
-            return 0.0
-        if size > 0.0:
-            return round_down(Fraction(self.difference[0]) / Fraction(size))
-        return 0.0
-
-    def add_excess(self, excess: float) -> GapBounds:
-        """Add `excess` to the upper bounds of P and P − D: then the optimal value is between D and P."""
-        if excess == 0.0:
-            return self
-        primal, difference = (math.nextafter(end[1] + excess, math.inf) for end in (self.primal, self.difference))
-        return replace(
-            self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), excess=excess
-        )
 
 
 @dataclass(eq=False)
@@ -303,12 +239,12 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
             g = (g + linear) * FEW_ROUNDINGS
         if row.is_curved:  # only with one row per block
             low, high = row.curvature
-            clipped = (
-                np.minimum(np.maximum(t_low[:, 0], 0.0), threshold),
-                np.minimum(T, _multiply_up(high, row.upper[1])),
-            )  # min(t₊, δU)
-            delta_alpha = _multiply_down(low, row.alpha[0]), _multiply_up(high, row.alpha[1])  # δα
-            difference = np.maximum(np.maximum(clipped[1] - delta_alpha[0], delta_alpha[1] - clipped[0]), 0.0)
+            # min(t₊, δU) and δα
+            clipped_low = np.minimum(np.maximum(t_low[:, 0], 0.0), threshold)
+            clipped_high = np.minimum(T, _multiply_up(high, row.upper[1]))
+            delta_alpha_low = _multiply_down(low, row.alpha[0])
+            delta_alpha_high = _multiply_up(high, row.alpha[1])
+            difference = np.maximum(np.maximum(clipped_high - delta_alpha_low, delta_alpha_high - clipped_low), 0.0)
             curved = 0.5 * difference * (difference / low)
             g = np.where((high > 0.0) & ~(difference <= 0.0), (g + curved) * FEW_ROUNDINGS + UNDERFLOW, g)
         unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(g)
@@ -337,9 +273,12 @@ def bound_terms_below(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
         g = _multiply_down(a_low, _find_largest_of_others(t_low) - t_high).sum(axis=1) * INWARD**width
         g = g + _multiply_down(slack, T - threshold[1])
         if row.is_curved:  # only with one row per block
-            clipped = np.minimum(T, threshold[0]), np.minimum(np.maximum(t_high[:, 0], 0.0), threshold[1])
-            delta_alpha = _multiply_down(curvature[0], row.alpha[0]), _multiply_up(curvature[1], row.alpha[1])  # δα
-            difference = np.maximum(np.maximum(clipped[0] - delta_alpha[1], delta_alpha[0] - clipped[1]), 0.0)
+            # min(t₊, δU) and δα
+            clipped_low = np.minimum(T, threshold[0])
+            clipped_high = np.minimum(np.maximum(t_high[:, 0], 0.0), threshold[1])
+            delta_alpha_low = _multiply_down(curvature[0], row.alpha[0])
+            delta_alpha_high = _multiply_up(curvature[1], row.alpha[1])
+            difference = np.maximum(np.maximum(clipped_low - delta_alpha_high, delta_alpha_low - clipped_high), 0.0)
             curved = INWARD * 0.5 * difference * (difference / curvature[1])
             g = g + np.fmax(np.where(difference > 0.0, curved, 0.0) - UNDERFLOW, 0.0)
     below: FloatArray = np.fmax(g * INWARD, 0.0)
@@ -424,13 +363,12 @@ def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     return round_down(low), round_up(high)
 
 
-def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> tuple[float, float]:
+def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     """Bound ½Σδα² from below and from above."""
     delta = program.curvature.bounds
     a = point.ends
     if not delta[1].any():
         return 0.0, 0.0
-    return (
-        max(INWARD * bound_sum(0.5 * delta[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
-        FEW_ROUNDINGS * bound_sum(0.5 * delta[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
-    )
+    low = INWARD * bound_sum(0.5 * delta[0] * a[0] * a[0], up=False) - UNDERFLOW * program.m
+    high = FEW_ROUNDINGS * bound_sum(0.5 * delta[1] * a[1] * a[1], up=True) + UNDERFLOW * program.m
+    return max(low, 0.0), high

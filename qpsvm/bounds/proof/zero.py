@@ -22,8 +22,8 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha
+from qpsvm.bounds.proof.gap_bounds import GapBounds
 from qpsvm.bounds.proof.spaces import Space
-from qpsvm.bounds.proof.terms import GapBounds
 
 #: Largest gap of (ZERO.3).
 LARGEST_SHARE = 2.0**-40

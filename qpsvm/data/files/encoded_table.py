@@ -94,12 +94,13 @@ def standardise_table(table: AnyTable, path: FilePath) -> AnyTable:
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
-    sparse = sp.issparse(table.X) and not mean.any()
-    rows = as_row_source(table.X if sparse else to_dense(table.X, path))
+    stays_sparse = sp.issparse(table.X) and not mean.any()
+    rows = as_row_source(table.X if stays_sparse else to_dense(table.X, path))
     with np.errstate(over="ignore"):
         X = StandardisedRows(rows, mean, scale).matrix()
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values).all():
-        name = table.names[find_index(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
+        _, column = find_index(X, int(np.argmin(np.isfinite(values).ravel())))
+        name = table.names[column]
         raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
     return replace(table, X=X)

@@ -32,9 +32,13 @@ CURVE_POINTS = 400
 NO_FEATURES = "a precomputed kernel has no features to draw"
 #: Note in the title of a picture whose axes have different scales.
 DISTORTED = "units differ: right angles do not look right"
-#: Inches: width of a picture and of its plane, and the height of title, labels and legend together.
-WIDTH, PLANE_WIDTH, TEXT_HEIGHT = 6.4, 5.4, 1.9
-#: Inches: limits on the height of the plane.
+#: Width of a picture, in inches.
+WIDTH = 6.4
+#: Width of its plane, in inches.
+PLANE_WIDTH = 5.4
+#: Height of title, labels and legend together, in inches.
+TEXT_HEIGHT = 1.9
+#: Limits on the height of the plane, in inches.
 MIN_HEIGHT, MAX_HEIGHT = 2.0, 4.6
 #: Free space on each side of the samples, as a share of their range.
 PADDING = 0.12
@@ -138,11 +142,9 @@ def build_feature_view(problem: Problem, columns: tuple[int, ...], names: Sequen
 def build_sample_view(X: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
     """Build the view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
     d = int(X.shape[1])
-    given_labels = build_feature_labels(names, d)
-    if given_labels is None:
+    labels = build_feature_labels(names, d)
+    if labels is None:
         labels = [f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in range(d)]
-    else:
-        labels = given_labels
     n_held = d - len(columns)
     if n_held:
         note = f"{n_held} other feature{'s' if n_held > 1 else ''} held at the median"

@@ -84,17 +84,20 @@ class OptimalitySystem:
         self.sign = np.array(svm.sign, dtype=np.float64)
         self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
         self.ridge = np.array([group.ridge for group in svm.groups])
-        self.upper, self.curvature = (np.array(vector, dtype=np.float64) for vector in (svm.upper, svm.curvature))
+        self.upper = np.array(svm.upper, dtype=np.float64)
+        self.curvature = np.array(svm.curvature, dtype=np.float64)
         self.alpha = problem._restrict_to_dual(result.alpha)
         multipliers = {**result.extras, "b": result.b, "rho": result.rho}
         self.mu = np.array([multipliers[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._restrict_to_dual(result.margin - result.yf)
-        self.rho, self.objective = float(result.rho), float(result.dual)
+        self.rho = float(result.rho)
+        self.objective = float(result.dual)
         self.beta: FloatArray = np.asarray(
             np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
         )
         levels = problem._restrict_to_dual(result.margin)
-        self._classify_rows(levels, size=np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
+        size = np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
+        self._classify_rows(levels, size)
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
@@ -132,15 +135,20 @@ class OptimalitySystem:
         is_degenerate = ~self.is_free & (distance <= SLACK_SHARE * size)
         if self.problem._variables_per_sample == 2:
             n = self.svm.n
-            has_twin = np.tile(levels[:n] == -levels[n:], 2)  # ε = 0: the two rows of a sample determine one β
-            is_degenerate &= ~has_twin | np.roll(is_at_zero, n)  # the twin at 0 of a row above 0 moves with it
-            is_inside = (has_twin & is_degenerate & np.roll(is_degenerate, n))[:n] & is_at_zero[:n]  # β = 0, −U < β < U
+            # if ε = 0, the two rows of a sample determine one β
+            has_twin = np.tile(levels[:n] == -levels[n:], 2)
+            # a row at 0 whose twin is above 0 moves with it
+            is_degenerate &= ~has_twin | np.roll(is_at_zero, n)
+            # if both are at 0, then β = 0 is inside −U < β < U
+            has_degenerate_twin = has_twin & np.roll(is_degenerate, n)
+            is_inside = (is_degenerate & has_degenerate_twin & is_at_zero)[:n]
             self.is_free[:n] |= is_inside
             is_degenerate &= ~np.tile(is_inside, 2)
         self.is_degenerate = is_degenerate
         self.degenerate: IntArray = np.flatnonzero(self.problem._expand_from_dual(is_degenerate))
 
     def _evaluate_kernel(self, A: Any, B: Any) -> Any:
+        """Return the kernel matrix of points A (a, d) and B (b, d): (a, b), sparse if both are."""
         if isinstance(self.kernel, Linear):
             return A @ B.T
         return self.kernel(A, B)
@@ -151,6 +159,7 @@ class OptimalitySystem:
 
     @property
     def _scale(self) -> float:
+        """Largest diagonal entry of K in absolute value; 1 if that is 0."""
         size = float(np.abs(self.K.diagonal()).max(initial=0.0))
         return size if size > 0.0 else 1.0
 
@@ -176,9 +185,8 @@ class OptimalitySystem:
         Raises UnknownOptionError, ParameterError.
         """
         gamma = 0.0
-        m = self.svm.m
-        p = len(self.mu)
-        change = DataChange(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
+        zeros = np.zeros(self.svm.m)
+        change = DataChange(zeros, zeros, zeros, np.zeros(len(self.mu)))
         for name, value in parameters.items():
             if name not in self.parameters:
                 raise UnknownOptionError(
@@ -200,16 +208,12 @@ class OptimalitySystem:
             other_svm = replace_parameters(self.problem, {name: other_value}).svm
             # 1/(2λ) − 1/λ = −1/(2λ) and d(1/λ) = −dλ/λ²: a difference from λ to 2λ is divided by λ/2
             step = 0.5 * value if name == "lam" else other_value - value
+            upper = _divide_difference(svm.upper, other_svm.upper, step)
+            level = _divide_difference(svm.level, other_svm.level, step)
+            total = _divide_difference([g.total for g in svm.groups], [g.total for g in other_svm.groups], step)
+            delta = np.array(svm.curvature, dtype=np.float64)
+            other_delta = np.array(other_svm.curvature, dtype=np.float64)
             with np.errstate(invalid="ignore", divide="ignore"):
-                upper, level, total = (
-                    np.where(a == b, 0.0, (b - a) / step)  # 0 also for ∞ − ∞
-                    for a, b in (
-                        (np.array(svm.upper), np.array(other_svm.upper)),
-                        (np.array(svm.level), np.array(other_svm.level)),
-                        (np.array([g.total for g in svm.groups]), np.array([g.total for g in other_svm.groups])),
-                    )
-                )
-                delta, other_delta = (np.array(dual.curvature, dtype=np.float64) for dual in (svm, other_svm))
                 curvature = np.where(delta > 0.0, -np.square(delta) * (1.0 / other_delta - 1.0 / delta) / step, 0.0)
             unit = (other_svm.unit - svm.unit) / (other_value - value)  # affine in λ, not in 1/λ
             self._changes[name] = DataChange(upper, level, curvature, total, unit)
@@ -221,16 +225,16 @@ class OptimalitySystem:
         They are 1 or 0, −1 or 0, and 1 or 0 for each group.
         """
         samples = self.problem.samples
-        twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
+        doubled_samples = TrainingSamples(
+            samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names
+        )
         hyperparameters = {name: getattr(self.problem, name) for name in self.problem._hyperparameters}
         svm = self.svm
-        doubled_svm = replace_samples(self.problem, twice, hyperparameters).svm
-        powers = []
-        for a, b in ((svm.upper, doubled_svm.upper), (svm.curvature, doubled_svm.curvature)):
-            usable = np.isfinite(a) & (np.asarray(a) > 0.0)
-            powers.append(float(np.log2(np.asarray(b)[usable][0] / np.asarray(a)[usable][0])) if usable.any() else 0.0)
+        doubled_svm = replace_samples(self.problem, doubled_samples, hyperparameters).svm
+        upper_power = _find_power(svm.upper, doubled_svm.upper)
+        curvature_power = _find_power(svm.curvature, doubled_svm.curvature)
         totals = [(g.total, h.total) for g, h in zip(svm.groups, doubled_svm.groups, strict=True)]
-        return powers[0], powers[1], np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
+        return upper_power, curvature_power, np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
 
     def _differentiate_by_weights(self, change: FloatArray) -> DataChange:
         """Return the rates of the dual's data for rates of the weights, (n,), by (SENSE.8)."""
@@ -267,7 +271,7 @@ class OptimalitySystem:
         K = as_dense(self.kernel(A, B)) * c
         g = float(self.kernel.gamma)
         inner = (A * dA).sum(axis=1)[:, None] - A @ dB.T - dA @ B.T + (B * dB).sum(axis=1)
-        return np.asarray((K * (-2.0 * g * inner - gamma * _squared_distances(A, B))).sum(axis=1))
+        return np.asarray((K * (-2.0 * g * inner - gamma * _compute_squared_distances(A, B))).sum(axis=1))
 
     def _differentiate_quadratic_form(
         self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray
@@ -277,18 +281,37 @@ class OptimalitySystem:
             return a[:, None] * (B.T @ c), 0.0
         if not isinstance(self.kernel, RBF):
             return np.zeros_like(A), 0.0
-        rows, columns, found = np.flatnonzero(a), np.flatnonzero(c), np.zeros_like(A)
+        derivative = np.zeros_like(A)
+        rows = np.flatnonzero(a)
+        columns = np.flatnonzero(c)
         if not len(rows) or not len(columns):
-            return found, 0.0
+            return derivative, 0.0
         A, B = A[rows], B[columns]
         K = a[rows, None] * as_dense(self.kernel(A, B)) * c[columns]
-        found[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
-        return found, -float((K * _squared_distances(A, B)).sum())
+        derivative[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
+        return derivative, -float((K * _compute_squared_distances(A, B)).sum())
 
 
-def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
+def _compute_squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     """Return ‖a − b‖² of all pairs of rows: (a, b)."""
     return np.asarray(cdist(A, B, "sqeuclidean"))
+
+
+def _divide_difference(values: Any, other_values: Any, step: float) -> FloatArray:
+    """Return the difference to other values over a step; 0 where both are infinite."""
+    a = np.array(values)
+    b = np.array(other_values)
+    with np.errstate(invalid="ignore"):
+        return np.where(a == b, 0.0, (b - a) / step)
+
+
+def _find_power(values: Any, doubled_values: Any) -> float:
+    """Return the power of 2 by which the first positive and finite value grew; 0 if there is none."""
+    a = np.asarray(values)
+    usable = np.flatnonzero(np.isfinite(a) & (a > 0.0))
+    if not len(usable):
+        return 0.0
+    return float(np.log2(np.asarray(doubled_values)[usable[0]] / a[usable[0]]))
 
 
 def _is_number(value: Any) -> bool:

@@ -6,16 +6,13 @@ singular, a large residual), and all events if there is no compiled core.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.many.exact.factor import InverseFactor
-from qpsvm.many.exact.rows import Data, SignedRows
+from qpsvm.many.exact.active_set_state import ActiveSetState
+from qpsvm.many.exact.steps import Record, Steps
 
 #: Limit of the steps per call. Each may add a row to F: the arrays grow if they have space for fewer than the second.
 MAX_STEPS, MIN_SPARE_ROWS = 32, 8
@@ -24,60 +21,6 @@ MAX_STEPS, MIN_SPARE_ROWS = 32, 8
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
 #: Empty arrays that the C code gets if the steps are not recorded.
 NO_RECORD: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
-
-
-class Steps:
-    """Record of at most `limit` successive steps: one row of each array per step, `count` of them filled.
-
-    numbers (limit, 2 + 2p + 2 width): s at the start and the end, μ, dμ/ds, v_F and dv_F/ds; the last two are padded.
-    rows (limit, 1 + width): The size of F, and F, padded to `width`.
-    kinds (limit, m): `kind` of all rows, as in `ActiveSet`.
-    """
-
-    def __init__(self, limit: int, m: int, p: int, width: int) -> None:
-        self.numbers: FloatArray = np.empty((limit, 2 + 2 * p + 2 * width))
-        self.rows: IntArray = np.empty((limit, 1 + width), dtype=np.int64)
-        self.kinds: NDArray[np.int8] = np.empty((limit, m), dtype=np.int8)
-        self.p = p
-        self.width = width
-        self.count = 0
-
-    @classmethod
-    def from_step(
-        cls, ends: tuple[float, float], free: IntArray, kind: NDArray[np.int8], values: tuple[FloatArray, ...]
-    ) -> Steps:  # fmt: skip
-        """Build the record of a single step; `values` are μ, dμ/ds, v_F and dv_F/ds."""
-        steps = cls(1, len(kind), len(values[0]), len(free))
-        steps.count = 1
-        steps.numbers[0] = np.concatenate([ends, *values])
-        steps.rows[0, 0] = len(free)
-        steps.rows[0, 1:] = free
-        steps.kinds[0] = kind
-        return steps
-
-
-#: Callback that receives steps; it must copy their arrays, which are reused.
-Record = Callable[[Steps], None]
-
-
-class ActiveSetState(Protocol):
-    """The attributes of an `ActiveSet` that the compiled code reads and writes; `ActiveSet` explains them."""
-
-    rows: SignedRows
-    factor: InverseFactor
-    slope: Data
-    current: Data
-    pinned: NDArray[np.bool_]
-    v: FloatArray
-    mu: FloatArray
-    f: FloatArray
-    rate: FloatArray
-    f_rate: FloatArray
-    e_rate: FloatArray
-    kind: NDArray[np.int8]
-    s: float
-    events: int
-    steps: Steps | None
 
 
 def run_compiled(state: ActiveSetState, record: Record | None) -> tuple[int, int, int]:

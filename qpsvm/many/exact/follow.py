@@ -19,9 +19,9 @@ from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
-from qpsvm.many.exact.events import Steps
 from qpsvm.many.exact.piece_certifier import PathPoints, PieceCertifier
 from qpsvm.many.exact.rows import Data, SignedRows
+from qpsvm.many.exact.steps import Steps
 
 #: Number of pieces that are certified together, before and after one of them failed.
 BATCH, RETRY_BATCH = 96, 4
@@ -330,7 +330,7 @@ def _find_ends_compiled(
     start = path.start
     slope = path.slope
     to_sums = certifier.totals_to_sums
-    sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_hard_group] for data in (start, slope)]
+    sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_equality] for data in (start, slope)]
     outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu = np.empty((2 * k, p))
     s = np.empty(2 * k)

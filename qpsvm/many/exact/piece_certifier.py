@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,48 @@ class PathPoints:
     f: FloatArray
     mass: FloatArray | None = None
     linear_error: FloatArray | float = 0.0
+
+
+class _PieceEnds(NamedTuple):
+    """Indices of the points at both ends of each piece: (pieces,) each."""
+
+    first: IntArray
+    second: IntArray
+
+    @property
+    def pairs(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        """The pairs of ends in the three Bernstein coefficients of a product."""
+        return (self.first, self.first), (self.first, self.second), (self.second, self.second)
+
+    def take_larger(self, values: FloatArray) -> FloatArray:
+        """Return the larger one of the values (k,) of points at both ends of each piece."""
+        return np.maximum(values[self.first], values[self.second])
+
+
+class _DualBounds(NamedTuple):
+    """D on pieces, or on parts of them, (BETWEEN.3).
+
+    coefficients (3, ..., pieces): Bernstein coefficients of D.
+    error (pieces,): Bound of their rounding errors.
+    min_size (pieces,): Lower limit of the size that gaps are relative to.
+    """
+
+    coefficients: FloatArray
+    error: FloatArray
+    min_size: FloatArray
+
+    def subdivide(self, pieces: IntArray) -> _DualBounds:
+        """Return the bounds on the parts of these pieces."""
+        return _DualBounds(_subdivide(self.coefficients[:, pieces]), self.error[pieces], self.min_size[pieces])
+
+    def bound_relative_gaps(self, difference: FloatArray) -> FloatArray:
+        """Bound gaps, (..., pieces), given the coefficients of P − D, (3, ..., pieces)."""
+        D = self.coefficients
+        max_gap = difference.max(axis=0)
+        has_one_sign = (D > 0.0).all(axis=0) | (D < 0.0).all(axis=0)
+        size = np.maximum(np.where(has_one_sign, np.abs(D).min(axis=0) - self.error, 0.0), self.min_size)
+        gaps = np.divide(max_gap, size, out=np.full(max_gap.shape, np.inf), where=size > 0.0)
+        return np.where(max_gap == 0.0, 0.0, np.nan_to_num(gaps, nan=np.inf, posinf=np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +163,8 @@ class PieceCertifier:
 
     norms (n,), row_norms (m,): ρ of (ACC.1) for every distinct sample and every row.
     epsilon: ε of (BETWEEN.5), including the rounding of the inner products of a linear kernel.
-    is_hard_group (p,): Mask of the groups without a ridge, which are equalities.
-    patterns: For each pattern of E in these groups, the indices of its rows; pattern_of_row (m,) is the inverse.
+    has_ridge, is_equality (p,): Masks of the groups with a ridge, and of those without, which are equalities.
+    patterns: For each pattern of E in the equalities, the indices of its rows; pattern_of_row (m,) is the inverse.
     totals_to_sums: The matrix that converts e to the sum of v over each pattern; None if e does not determine these.
     """
 
@@ -131,15 +174,16 @@ class PieceCertifier:
         self.norms = accuracy.bound_norms(np.asarray(rows.distinct))
         width = rows.space.samples.longest_row
         self.epsilon = accuracy.epsilon + (gamma(width + 6) if rows.space.is_linear else 0.0)
-        self.is_hard_group = rows.ridge == 0.0
-        has_hard_groups = bool(self.is_hard_group.any())
-        values, inverse = np.unique(rows.E[:, self.is_hard_group], axis=0, return_inverse=True)
+        self.is_equality = rows.ridge == 0.0
+        self.has_ridge = ~self.is_equality
+        has_equalities = bool(self.is_equality.any())
+        values, inverse = np.unique(rows.E[:, self.is_equality], axis=0, return_inverse=True)
         self.pattern_of_row = np.ascontiguousarray(inverse.ravel(), dtype=np.int64)
-        if has_hard_groups:
+        if has_equalities:
             self.patterns = [np.flatnonzero(self.pattern_of_row == k) for k in range(len(values))]
         else:
             self.patterns = []
-        self.totals_to_sums = np.linalg.inv(values.T) if has_hard_groups and len(values) == values.shape[1] else None
+        self.totals_to_sums = np.linalg.inv(values.T) if has_equalities and len(values) == values.shape[1] else None
         self.buffers: dict[str, FloatArray] = {}
         self.max_entry = max(float(np.abs(rows.E).max(initial=0.0)), 1.0)
         self.row_norms = np.ascontiguousarray(self.norms[rows.sample])
@@ -149,7 +193,7 @@ class PieceCertifier:
         v = np.clip(v, data.lo, data.hi)
         if self.totals_to_sums is None:
             return v
-        for rows, total in zip(self.patterns, self.totals_to_sums @ data.e[self.is_hard_group], strict=True):
+        for rows, total in zip(self.patterns, self.totals_to_sums @ data.e[self.is_equality], strict=True):
             for _ in range(2):  # the second time for the rounding of the first
                 error = float(total - v[rows].sum())
                 distance = np.minimum(data.hi[rows] - v[rows], v[rows] - data.lo[rows])
@@ -165,7 +209,7 @@ class PieceCertifier:
 
     def _build_points_from_v(self, v: FloatArray, mu: FloatArray, columns: Data) -> PathPoints:
         """Build points from v (m, k), μ (p, k) and the data at each, as columns, with f from v."""
-        return PathPoints(v, mu, columns.t, columns.lo, columns.hi, columns.e, self.rows.compute_f(v))
+        return PathPoints(v, mu, *columns.parts, f=self.rows.compute_f(v))
 
     def build_points_along(
         self, v: FloatArray, mu: FloatArray, columns: Data, s: FloatArray, steady: NDArray[np.bool_]
@@ -176,25 +220,36 @@ class PieceCertifier:
 
         v (m, k), mu (p, k), columns: v, μ and the data at each point, as columns.
         """
-        beta = self.rows.compute_beta(v).T  # (k, n)
         K = self.rows.K
-        k = len(s)
         if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.is_symmetric:
             return self._build_points_from_v(v, mu, columns)
+        beta = self.rows.compute_beta(v).T  # (k, n)
         x = (s - s[0]) / (s[-1] - s[0])
         shares = np.column_stack([1.0 - x, x])
         ends = np.where(steady, beta[[0, -1]], 0.0)
         moving = np.flatnonzero(~steady)
-        linear = np.flatnonzero(steady & ends.any(axis=0))
         K_moving = np.take(K, moving, axis=0, out=self.reserve_buffer("K_moving", len(moving), len(K)), mode="clip")
-        beta_moving = np.take(beta, moving, axis=1, out=self.reserve_buffer("beta_moving", k, len(moving)), mode="clip")
-        f = np.matmul(beta_moving, K_moving, out=self.reserve_buffer("f", k, len(K)))
-        f += np.matmul(shares, ends @ K, out=self.reserve_buffer("linear", k, len(K)))
-        error = np.take(beta, linear, axis=1, out=self.reserve_buffer("error", k, len(linear)), mode="clip")
-        error -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("linear_part", k, len(linear)))
-        linear_error = np.abs(error, out=error) @ self.norms[linear]
+        beta_moving = self._take_columns("beta_moving", beta, moving)
+        f = np.matmul(beta_moving, K_moving, out=self.reserve_buffer("f", *beta.shape))
+        f += np.matmul(shares, ends @ K, out=self.reserve_buffer("f_steady", *beta.shape))
+        linear_error = self._bound_linear_error(beta, shares, ends)
         mass = np.abs(beta_moving, out=beta_moving) @ self.norms[moving] + np.abs(shares) @ (np.abs(ends) @ self.norms)
-        return PathPoints(v, mu, columns.t, columns.lo, columns.hi, columns.e, f.T, mass + linear_error, linear_error)
+        return PathPoints(v, mu, *columns.parts, f=f.T, mass=mass + linear_error, linear_error=linear_error)
+
+    def _bound_linear_error(self, beta: FloatArray, shares: FloatArray, ends: FloatArray) -> FloatArray:
+        """Bound Σρ|Δ| of (BETWEEN.6) at each point, (k,): Δ is β minus `shares` (k, 2) times its values at the ends.
+
+        Shapes: beta (k, n), and ends (2, n), which is 0 for samples that are not steady.
+        """
+        steady = np.flatnonzero(ends.any(axis=0))
+        error = self._take_columns("linear_error", beta, steady)
+        error -= np.matmul(shares, ends[:, steady], out=self.reserve_buffer("linear_beta", len(beta), len(steady)))
+        return np.asarray(np.abs(error, out=error) @ self.norms[steady])
+
+    def _take_columns(self, name: str, array: FloatArray, columns: IntArray) -> FloatArray:
+        """Return some columns of an array (k, n), in the buffer of this name."""
+        buffer = self.reserve_buffer(name, len(array), len(columns))
+        return np.take(array, columns, axis=1, out=buffer, mode="clip")
 
     def reserve_buffer(self, name: str, *shape: int) -> FloatArray:
         """Return a reusable buffer of this name, whose previous content is lost."""
@@ -206,50 +261,45 @@ class PieceCertifier:
     def average_multipliers(self, points: PathPoints) -> tuple[PathPoints, NDArray[np.bool_]]:
         """Return points with μ averaged over the free rows, and the mask (k,) of points at which these determine it."""
         is_known = np.ones(points.v.shape[1], dtype=np.bool_)
-        if not self.is_hard_group.any() or self.totals_to_sums is None:
-            return points, np.full(len(is_known), not self.is_hard_group.any())
+        if not self.is_equality.any() or self.totals_to_sums is None:
+            return points, np.full(len(is_known), not self.is_equality.any())
         size = np.minimum(points.hi - points.lo, np.abs(points.v).max(axis=0))
         is_free = np.minimum(points.v - points.lo, points.hi - points.v) > MIN_FREE_DISTANCE * size
         target = points.t - self.rows.at_rows(points.f) - self.rows.curvature[:, None] * points.v
-        if not self.is_hard_group.all():
-            target = target - self.rows.E[:, ~self.is_hard_group] @ points.mu[~self.is_hard_group]
+        if self.has_ridge.any():
+            target = target - self.rows.E[:, self.has_ridge] @ points.mu[self.has_ridge]
         averages = np.empty((len(self.patterns), len(is_known)))
         for k, rows in enumerate(self.patterns):
             count = np.count_nonzero(is_free[rows], axis=0)
             is_known &= count > 0
             averages[k] = np.where(is_free[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
         mu = points.mu.copy()
-        mu[self.is_hard_group] = np.where(is_known, self.totals_to_sums.T @ averages, mu[self.is_hard_group])
+        mu[self.is_equality] = np.where(is_known, self.totals_to_sums.T @ averages, mu[self.is_equality])
         return replace(points, mu=mu), is_known
 
     def bound_gaps(
         self, points: PathPoints, first: IntArray, second: IntArray, with_rounding: bool = True
     ) -> FloatArray:
-        """Bound the relative gap on pieces from columns `first` to columns `second`: (k,).
+        """Bound the relative gap on pieces from the points `first` to the points `second`: (pieces,).
 
         with_rounding: Whether bounds on the rounding errors are included. Otherwise values are taken as computed, and
             the gap of an optimum near 0 is relative to `NEARLY_ZERO` times the terms of D.
         """
+        ends = _PieceEnds(first, second)
         with np.errstate(invalid="ignore", over="ignore"):
             mass, kappa = self._bound_kernel_errors(points)
             if core.compiled is None:
-                compute_sums = self._compute_sums
+                sums = self._compute_sums(points, kappa, ends, with_rounding)
             else:
-                compute_sums = self._compute_sums_compiled
-            sums = compute_sums(points, kappa, first, second, with_rounding)
-            repair_cost = self._bound_repair_cost(points, sums, first, second)
-            difference = sums.gap + np.stack(self._compute_penalty(points, first, second)) + repair_cost
+                sums = self._compute_sums_compiled(points, kappa, ends, with_rounding)
+            repair_cost = self._bound_repair_cost(points, sums, ends)
+            difference = sums.gap + self._compute_penalty(points, ends) + repair_cost
             difference *= 1.0 + gamma(self.rows.m + 20)  # the rounding of these sums
-            dual, dual_error, term_size = self._compute_dual(points, sums, kappa * mass, first, second)
-            if with_rounding:
-                min_size = np.zeros(len(dual_error))
-            else:
-                min_size = NEARLY_ZERO * term_size
-            gaps = _bound_relative_gaps(difference, dual, dual_error, min_size)
+            dual = self._bound_dual(points, sums, kappa * mass, ends, with_rounding)
+            gaps = dual.bound_relative_gaps(difference)
             loose = np.flatnonzero(~(gaps <= GOOD_GAP))
             if len(loose):
-                parts_of_difference, parts_of_dual = _subdivide(difference[:, loose]), _subdivide(dual[:, loose])
-                part_gaps = _bound_relative_gaps(parts_of_difference, parts_of_dual, dual_error[loose], min_size[loose])
+                part_gaps = dual.subdivide(loose).bound_relative_gaps(_subdivide(difference[:, loose]))
                 gaps[loose] = np.minimum(gaps[loose], part_gaps.max(axis=0))
             return gaps
 
@@ -261,9 +311,7 @@ class PieceCertifier:
         kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9) + points.linear_error  # 1e-9: rounding of mass
         return mass, kappa
 
-    def _compute_sums(
-        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
-    ) -> _Sums:  # fmt: skip
+    def _compute_sums(self, points: PathPoints, kappa: FloatArray, ends: _PieceEnds, with_rounding: bool) -> _Sums:
         """Compute the sums of (BETWEEN.2) to (BETWEEN.4), by NumPy."""
         rows = self.rows
         f = rows.at_rows(points.f)
@@ -279,29 +327,30 @@ class PieceCertifier:
         masses = self.row_norms @ alpha  # not from β, in which opposite rows cancel
         terms = np.abs(points.t * points.v).sum(axis=0) + masses * masses + rows.curvature @ np.square(points.v)
         steepest = (np.abs(gradient) + radius).max(axis=0, initial=0.0)
+        first, second = ends
         gap = (
             factors.sum_products(first, first),
             0.5 * (factors.sum_products(first, second) + factors.sum_products(second, first)),
             factors.sum_products(second, second),
         )
-        dual = [self._blend_dual(points, f, a, b) for a, b in ((first, first), (first, second), (second, second))]
+        dual = [self._compute_dual_blossom(points, f, a, b) for a, b in ends.pairs]
         by_point = np.column_stack([steepest, terms, masses])
         return _Sums(np.stack(gap), np.stack(dual), by_point, self._sum_patterns(points))
 
     def _compute_sums_compiled(
-        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
+        self, points: PathPoints, kappa: FloatArray, ends: _PieceEnds, with_rounding: bool
     ) -> _Sums:  # fmt: skip
         """Do the same as `_compute_sums`, by the compiled core."""
         rows = self.rows
         k = points.v.shape[1]
-        shape = (3, len(first))
+        shape = (3, len(ends.first))
         sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, len(self.patterns), 5)))
         columns = [
             np.ascontiguousarray(column.T) for column in (points.v, points.t, points.lo, points.hi, points.mu, points.f)
         ]
         arrays = (
             rows.E, rows.curvature, self.row_norms, rows.sample, self.pattern_of_row, *columns, kappa,
-            np.ascontiguousarray(first), np.ascontiguousarray(second), sums.gap, sums.dual, sums.by_point,
+            np.ascontiguousarray(ends.first), np.ascontiguousarray(ends.second), sums.gap, sums.dual, sums.by_point,
             sums.by_pattern,
         )  # fmt: skip
         core.compiled.piece_sums(arrays, with_rounding)
@@ -312,8 +361,9 @@ class PieceCertifier:
         # rows with lo = hi = 0 have the sign 0 and do not contribute
         sign = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
         alpha = np.abs(points.v)
-        shortfall = sign * z
-        z_plus, z_minus = np.maximum(shortfall + radius, 0.0), np.maximum(radius - shortfall, 0.0)
+        violation = sign * z
+        z_plus = np.maximum(violation + radius, 0.0)
+        z_minus = np.maximum(radius - violation, 0.0)
         upper = np.where(sign > 0.0, points.hi, -points.lo) * np.abs(sign)
         is_unbounded = np.isinf(upper)
         a = np.maximum(upper - alpha, 0.0) + 4.0 * UNIT * np.where(is_unbounded, 0.0, upper)
@@ -323,7 +373,7 @@ class PieceCertifier:
             a = np.where(is_unbounded, unbounded_a, a)
         return _GapFactors(a, z_plus * np.abs(sign), alpha, z_minus * np.abs(sign))
 
-    def _blend_dual(self, points: PathPoints, f: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+    def _compute_dual_blossom(self, points: PathPoints, f: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
         """Return the blossom of D at the ends a and b of pieces, (BETWEEN.3), given f of the rows (m, k)."""
         value = (points.t[:, a] * points.v[:, b]).sum(axis=0) + (points.t[:, b] * points.v[:, a]).sum(axis=0)
         value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
@@ -340,38 +390,33 @@ class PieceCertifier:
             ])  # fmt: skip
         return sums
 
-    def _compute_penalty(self, points: PathPoints, first: IntArray, second: IntArray) -> list[FloatArray]:
-        """Return the Bernstein coefficients of ½ΣR(μ − μ(v))² on pieces, including the rounding of μ(v)."""
+    def _compute_penalty(self, points: PathPoints, ends: _PieceEnds) -> FloatArray:
+        """Return the Bernstein coefficients of ½ΣR(μ − μ(v))², including the rounding of μ(v): (3, pieces)."""
+        if not self.has_ridge.any():
+            return np.zeros((3, len(ends.first)))
         rows = self.rows
-        soft = ~self.is_hard_group
-        if not soft.any():
-            zero = np.zeros(len(first))
-            return [zero, zero, zero]
-        R = rows.ridge[soft][:, None]
-        E = rows.E[:, soft]
-        mu_of_v = (E.T @ points.v - points.e[soft]) / R
-        difference = np.abs(points.mu[soft] - mu_of_v)
-        difference += gamma(rows.m + 4) * (np.abs(E).T @ np.abs(points.v) + np.abs(points.e[soft])) / R
-        squares = 0.5 * (R * difference * difference).sum(axis=0)
-        mixed = 0.5 * (R * difference[:, first] * difference[:, second]).sum(axis=0)
-        return [squares[first], mixed, squares[second]]
+        R = rows.ridge[self.has_ridge][:, None]
+        E = rows.E[:, self.has_ridge]
+        e = points.e[self.has_ridge]
+        deviation = np.abs(points.mu[self.has_ridge] - (E.T @ points.v - e) / R)
+        deviation += gamma(rows.m + 4) * (np.abs(E).T @ np.abs(points.v) + np.abs(e)) / R
+        return np.stack([0.5 * (R * deviation[:, a] * deviation[:, b]).sum(axis=0) for a, b in ends.pairs])
 
-    def _bound_repair_cost(self, points: PathPoints, sums: _Sums, first: IntArray, second: IntArray) -> FloatArray:
+    def _bound_repair_cost(self, points: PathPoints, sums: _Sums, ends: _PieceEnds) -> FloatArray:
         """Bound by how much P − D may grow on each piece when v is made feasible, (BETWEEN.4): (pieces,)."""
-        sum_error = self._bound_sum_errors(points, sums)
-        slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_hard_group]).sum(axis=0)
-        sum_error, slope = np.maximum(sum_error[first], sum_error[second]), np.maximum(slope[first], slope[second])
-        cost = sum_error * slope + sum_error * sum_error * self.rows.max_diagonal
+        sum_error = ends.take_larger(self._bound_sum_errors(points, sums))
+        slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_equality]).sum(axis=0)
+        cost = sum_error * ends.take_larger(slope) + sum_error * sum_error * self.rows.max_diagonal
         return np.where(sum_error > 0.0, cost, 0.0)
 
     def _bound_sum_errors(self, points: PathPoints, sums: _Sums) -> FloatArray:
         """Return ΣΔ of (BETWEEN.4) at each point, infinite if no row is far enough from its bounds: (k,)."""
-        if not self.is_hard_group.any():
+        if not self.is_equality.any():
             return np.zeros(points.v.shape[1])
         if self.totals_to_sums is None:
             return np.full(points.v.shape[1], np.inf)
         total_error = np.zeros(points.v.shape[1])
-        totals = self.totals_to_sums @ points.e[self.is_hard_group]
+        totals = self.totals_to_sums @ points.e[self.is_equality]
         for k, (rows, total) in enumerate(zip(self.patterns, totals, strict=True)):
             sums_v, mass, max_up, max_down, any_v = sums.by_pattern[:, k].T
             error = np.abs(total - sums_v) + gamma(len(rows) + 2) * mass + 2.0 * UNIT * np.abs(total)
@@ -379,48 +424,37 @@ class PieceCertifier:
             total_error += np.where(np.minimum(max_up, max_down) >= error, error, np.inf)
         return total_error
 
-    def _compute_dual(
-        self, points: PathPoints, sums: _Sums, kernel_error: FloatArray, first: IntArray, second: IntArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Return the coefficients of (BETWEEN.3), (3, pieces), their rounding errors, and the size of the terms of D.
+    def _bound_dual(
+        self, points: PathPoints, sums: _Sums, kernel_error: FloatArray, ends: _PieceEnds, with_rounding: bool
+    ) -> _DualBounds:  # fmt: skip
+        """Return the bounds (BETWEEN.3) of D on each piece.
 
         kernel_error (k,): Bound of the error of D at each point that is due to kernel values.
         """
         rows = self.rows
-        soft = ~self.is_hard_group
         dual = sums.dual
         terms = sums.terms
-        if soft.any():
-            h = (rows.E[:, soft].T @ points.v - points.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
-            ends = ((first, first), (first, second), (second, second))
-            dual = dual - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ends])
+        if self.has_ridge.any():
+            residual = rows.E[:, self.has_ridge].T @ points.v - points.e[self.has_ridge]
+            h = residual / np.sqrt(rows.ridge[self.has_ridge])[:, None]
+            dual = dual - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ends.pairs])
             terms = terms + np.square(h).sum(axis=0)
-        error = kernel_error + gamma(rows.m + 10) * terms
-        return dual, np.maximum(error[first], error[second]), np.minimum(terms[first], terms[second])
-
-
-def _bound_relative_gaps(
-    difference: FloatArray, dual: FloatArray, dual_error: FloatArray, min_size: FloatArray
-) -> FloatArray:
-    """Bound gaps by (BETWEEN.3), from the coefficients of P − D and of D, (3, …, k) each: (…, k).
-
-    dual_error, min_size (k,): Rounding error of D, and a lower limit of the size that gaps are relative to.
-    """
-    max_gap = difference.max(axis=0)
-    has_one_sign = (dual > 0.0).all(axis=0) | (dual < 0.0).all(axis=0)
-    size = np.maximum(np.where(has_one_sign, np.abs(dual).min(axis=0) - dual_error, 0.0), min_size)
-    gaps = np.divide(max_gap, size, out=np.full(max_gap.shape, np.inf), where=size > 0.0)
-    return np.where(max_gap == 0.0, 0.0, np.nan_to_num(gaps, nan=np.inf, posinf=np.inf))
+        error = ends.take_larger(kernel_error + gamma(rows.m + 10) * terms)
+        if with_rounding:
+            min_size = np.zeros(len(error))
+        else:
+            min_size = NEARLY_ZERO * np.minimum(terms[ends.first], terms[ends.second])
+        return _DualBounds(dual, error, min_size)
 
 
 def _subdivide(coefficients: FloatArray) -> FloatArray:
     """Return the Bernstein coefficients of parabolas on each of the `PARTS` of their piece: (3, k) → (3, parts, k)."""
     first, middle, last = coefficients
-    a = PARTS[:-1, None]
-    b = PARTS[1:, None]
+    left = PARTS[:-1, None]
+    right = PARTS[1:, None]
 
     def blossom(u: FloatArray, v: FloatArray) -> FloatArray:
         return np.asarray((1 - u) * (1 - v) * first + ((1 - u) * v + u * (1 - v)) * middle + u * v * last)
 
     with np.errstate(invalid="ignore"):
-        return np.stack([blossom(a, a), blossom(a, b), blossom(b, b)])
+        return np.stack([blossom(left, left), blossom(left, right), blossom(right, right)])

@@ -38,7 +38,7 @@ class Data:
     e: FloatArray
 
     @property
-    def parts(self) -> tuple[FloatArray, ...]:
+    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """t, lo, hi and e."""
         return self.t, self.lo, self.hi, self.e
 

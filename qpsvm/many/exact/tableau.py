@@ -33,10 +33,13 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.many.exact.active_set import ActiveSet
+from qpsvm.many.exact.active_set_state import choose_by_kind
 from qpsvm.many.exact.rows import Data
 
-#: Limits of the numbers of switched rows and of events: beyond them, an `ActiveSet` is cheaper.
-MAX_SWITCHED, MAX_EVENTS = 60, 240
+#: Limit of the number of switched rows: beyond it, an `ActiveSet` is cheaper.
+MAX_SWITCHED = 60
+#: Limit of the number of events: beyond it, an `ActiveSet` is cheaper.
+MAX_EVENTS = 240
 #: Rates below this share of the largest one count as 0.
 MIN_RATE = 1e-12
 #: A pivot below this share of K_ii, or of 1/K_ii for a row that leaves, counts as 0.
@@ -64,21 +67,23 @@ class Tableau:
         self.mu = base.mu
         self.kind = base.kind
         self.pinned = base.pinned
-        free, W = base.factor.free, base.factor.inverse
+        free = base.factor.free
+        W = base.factor.inverse
         r = rows.sample
-        H = rows.K.copy() if rows.has_one_row_per_sample else rows.K[np.ix_(r, r)]
-        H[np.arange(m), np.arange(m)] += rows.curvature
-        C = np.vstack([rows.E.T, H[free]])
+        K = rows.K.copy() if rows.has_one_row_per_sample else rows.K[np.ix_(r, r)]
+        K[np.arange(m), np.arange(m)] += rows.curvature
+        C = np.vstack([rows.E.T, K[free]])
         X = W @ C
-        H -= C.T @ X
-        H[free] = X[p:]  # from here on Hᵀ: the columns of free rows, at rows at bounds
-        H[:, free] = -X[p:].T  # the columns of rows at bounds, at free rows
-        H[np.ix_(free, free)] = W[p:, p:]
-        self.columns = H
+        K -= C.T @ X  # H_BB, symmetric; the other blocks are replaced by those of Hᵀ, in place
+        self.columns = K
+        self.columns[free] = X[p:]
+        self.columns[:, free] = -X[p:].T
+        self.columns[np.ix_(free, free)] = W[p:, p:]
         self.mu_columns = -X[:p]
+        self.mu_columns[:, free] = W[:p, p:]
         self.e_columns = X[:p].copy()
+        self.e_columns[:, free] = W[:p, p:]
         self.mu_corner = W[:p, :p].copy()
-        self.mu_columns[:, free] = self.e_columns[:, free] = W[:p, p:]
         self.is_free = np.zeros(m, dtype=np.bool_)
         self.is_free[free] = True
         self.state = np.where(self.is_free, base.v, base.compute_g())
@@ -93,7 +98,7 @@ class Tableau:
         changes: The rows whose v has to become 0, and the new lo, hi and e.
         """
         all_changes = [_Change(self, removed, goal) for removed, goal in changes]
-        if any(change.has_many_rates for change in all_changes):
+        if any(change.moves_many_bounds for change in all_changes):
             drifts = np.array([change.rates for change in all_changes]) @ self.columns
             drifts += np.array([change.slope.e for change in all_changes]) @ self.e_columns
             return [self._follow_change(change, drift) for change, drift in zip(all_changes, drifts, strict=True)]
@@ -111,10 +116,11 @@ class Tableau:
         removed_free = change.removed[self.is_free[change.removed]]
         switched = _SwitchedRows(self.columns, max_diagonal, drift, change.rates)
         for k in removed_free.tolist():
-            if not switched.switch_row(k, True, -float(self.v[k])):
+            if not switched.bind_row(k, -float(self.v[k])):
                 return None
         state = self.state.copy()
-        state[removed_free], is_free[change.removed] = 0.0, False
+        state[removed_free] = 0.0
+        is_free[change.removed] = False
         v_noise = MIN_RATE * change.size
         g_noise = MIN_RATE * change.size * max_diagonal
         noise = np.where(is_free, v_noise, g_noise)
@@ -128,17 +134,16 @@ class Tableau:
             change.advance(step)
             s += step
             if is_free[k]:
-                if not switched.switch_row(k, True, change.bind_row(k, side)):
-                    return None
-                is_free[k] = False
+                is_regular = switched.bind_row(k, change.bind_row(k, side))
                 state[k] = 0.0
                 noise[k] = g_noise
             else:
-                if not switched.switch_row(k, False):
-                    return None
-                is_free[k] = True
+                is_regular = switched.free_row(k)
                 state[k] = change.free_row(k, s)
                 noise[k] = v_noise
+            if not is_regular:
+                return None
+            is_free[k] = not is_free[k]
         return None
 
     def _read_point(
@@ -161,8 +166,8 @@ class _Change:
 
     removed (r,): The rows whose v has to become 0.
     rates (m,): Rates of v of the rows at moving bounds.
-    has_many_rates: Whether more than `MAX_SINGLE_UPDATES` of them are not 0.
-    is_still: Whether no bounds move, except those of the removed rows.
+    moves_many_bounds: Whether more than `MAX_SINGLE_UPDATES` of these rates are not 0.
+    has_fixed_bounds: Whether no bounds move, except those of the removed rows.
     size: The largest rate.
     """
 
@@ -171,41 +176,46 @@ class _Change:
         self.removed = removed
         self.goal = goal
         self.kind = base.kind.copy()
-        self.min_state, self.max_state = base.min_state.copy(), base.max_state.copy()
+        self.min_state = base.min_state.copy()
+        self.max_state = base.max_state.copy()
         self.slope = base.data.difference_to(goal)
         lo, hi = self.slope.lo, self.slope.hi
-        lo[removed] = hi[removed] = 0.0
+        lo[removed] = 0.0
+        hi[removed] = 0.0
         self.kind[removed] = 0
-        self.rates = np.where(self.kind > 0, hi, np.where(self.kind < 0, lo, 0.0))
+        self.rates = choose_by_kind(self.kind, self.slope, 0.0)
         self.rates[removed] = np.where(base.is_free[removed], 0.0, -base.v[removed])
         self.min_state[removed] = -np.inf
         self.max_state[removed] = np.inf
-        self.is_still = not (lo.any() or hi.any())
-        self.has_many_rates = np.count_nonzero(self.rates) > MAX_SINGLE_UPDATES
+        self.has_fixed_bounds = not (lo.any() or hi.any())
+        self.moves_many_bounds = np.count_nonzero(self.rates) > MAX_SINGLE_UPDATES
         sizes = [np.abs(values).max(initial=0.0) for values in (base.v[removed], self.slope.e, lo, hi)]
         self.size = float(max(sizes))
-        if not self.is_still:
+        if not self.has_fixed_bounds:
             self.min_rate = np.where(base.is_free, lo, 0.0)
             self.max_rate = np.where(base.is_free, hi, 0.0)
 
     def find_event(self, state: FloatArray, direction: FloatArray, noise: FloatArray) -> tuple[float, int, int]:
         """Return the step to the next event, its row, and the end of its interval that it meets: −1 or 1."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            if self.is_still:
+            if self.has_fixed_bounds:
                 steps = (np.where(direction > 0.0, self.max_state, self.min_state) - state) / direction
                 steps[~(np.abs(direction) > noise)] = np.inf
                 k = int(steps.argmin())
-                return max(float(steps[k]), 0.0), k, 1 if direction[k] > 0.0 else -1
-            rate_to_max, rate_to_min = direction - self.max_rate, direction - self.min_rate
+                side = 1 if direction[k] > 0.0 else -1
+                return max(float(steps[k]), 0.0), k, side
+            rate_to_max = direction - self.max_rate
+            rate_to_min = direction - self.min_rate
             steps_to_max = np.where(rate_to_max > noise, (self.max_state - state) / rate_to_max, np.inf)
             steps_to_min = np.where(rate_to_min < -noise, (self.min_state - state) / rate_to_min, np.inf)
         steps = np.minimum(steps_to_max, steps_to_min)
         k = int(steps.argmin())
-        return max(float(steps[k]), 0.0), k, 1 if steps_to_max[k] <= steps_to_min[k] else -1
+        side = 1 if steps_to_max[k] <= steps_to_min[k] else -1
+        return max(float(steps[k]), 0.0), k, side
 
     def advance(self, step: float) -> None:
         """Advance the intervals by a step."""
-        if not self.is_still:
+        if not self.has_fixed_bounds:
             self.min_state += step * self.min_rate
             self.max_state += step * self.max_rate
 
@@ -218,18 +228,22 @@ class _Change:
         else:
             self.min_state[k] = 0.0
             self.max_state[k] = np.inf
-        if self.is_still:
+        if self.has_fixed_bounds:
             return 0.0
-        self.min_rate[k] = self.max_rate[k] = 0.0
-        return float((self.slope.hi if side > 0 else self.slope.lo)[k])
+        self.min_rate[k] = 0.0
+        self.max_rate[k] = 0.0
+        bounds = self.slope.hi if side > 0 else self.slope.lo
+        return float(bounds[k])
 
     def free_row(self, k: int, s: float) -> float:
         """Free row k, and return the present value of its bound."""
         lo = float(self.start.lo[k] + s * self.slope.lo[k])
         hi = float(self.start.hi[k] + s * self.slope.hi[k])
-        self.min_state[k], self.max_state[k] = lo, hi
-        if not self.is_still:
-            self.min_rate[k], self.max_rate[k] = self.slope.lo[k], self.slope.hi[k]
+        self.min_state[k] = lo
+        self.max_state[k] = hi
+        if not self.has_fixed_bounds:
+            self.min_rate[k] = self.slope.lo[k]
+            self.max_rate[k] = self.slope.hi[k]
         bound = hi if self.kind[k] > 0 else lo
         self.kind[k] = 0
         return bound
@@ -262,58 +276,63 @@ class _SwitchedRows:
         """Return the rate of change of the state of each row: (m,)."""
         if not self.count:
             return self.drift
-        n, P = self.count, self.rows
-        c = self.inverse[:n, :n] @ (self.w_rates[:n] - self.drift[P])
-        direction = self.drift + c @ self.P_columns[:n]
-        direction[P] = c + self.rates[P]
-        return direction
-
-    def switch_row(self, k: int, is_free: bool, rate: float = 0.0) -> bool:
-        """Put row k at a bound that moves at this rate if `is_free`, else free it.
-
-        Returns False if M becomes singular, or P too large.
-        """
         n = self.count
         P = self.rows
-        Q = self.inverse
+        du = self.inverse[:n, :n] @ (self.w_rates[:n] - self.drift[P])  # (TABLEAU.2)
+        direction = self.drift + du @ self.P_columns[:n]
+        direction[P] = du + self.rates[P]
+        return direction
+
+    def bind_row(self, k: int, rate: float) -> bool:
+        """Put row k at a bound that moves at this rate; return False if M becomes singular, or P too large."""
+        return self._switch_row(k, is_free=True, rate=rate)
+
+    def free_row(self, k: int) -> bool:
+        """Free row k; return False if M becomes singular, or P too large."""
+        return self._switch_row(k, is_free=False, rate=0.0)
+
+    def _switch_row(self, k: int, is_free: bool, rate: float) -> bool:
+        """Put row k at a bound that moves at this rate if `is_free`, else free it."""
+        n = self.count
+        P = self.rows
         positions = np.flatnonzero(k == P)
         if len(positions):
             return self._restore_row(int(positions[0]), is_free, rate)
-        column = self.columns[k, P]
+        inverse = self.inverse
         row = self.P_columns[:n, k]
-        x = Q[:n, :n] @ column
-        z = row @ Q[:n, :n]
+        x = inverse[:n, :n] @ self.columns[k, P]
+        z = row @ inverse[:n, :n]
         pivot = float(self.columns[k, k]) - float(row @ x)
         if n >= MAX_SWITCHED or not self._is_regular(pivot, is_free):
             return False
-        Q[:n, :n] += np.multiply.outer(x, z / pivot)
-        Q[:n, n] = -x / pivot
-        Q[n, :n] = -z / pivot
-        Q[n, n] = 1.0 / pivot
+        inverse[:n, :n] += np.multiply.outer(x, z / pivot)
+        inverse[:n, n] = -x / pivot
+        inverse[n, :n] = -z / pivot
+        inverse[n, n] = 1.0 / pivot
         self.order[n] = k
         self.w_rates[n] = rate
         self.P_columns[n] = self.columns[k]
         self.count = n + 1
         return True
 
-    def _restore_row(self, a: int, is_free: bool, rate: float) -> bool:
-        """Switch the row at position a of P back, to the rate of its bound; return False if M becomes singular."""
-        n = self.count - 1
-        Q = self.inverse
-        if not self._is_regular(float(Q[a, a]), is_free):
+    def _restore_row(self, position: int, is_free: bool, rate: float) -> bool:
+        """Switch the row at this position of P back, to the rate of its bound; return False if M becomes singular."""
+        last = self.count - 1
+        inverse = self.inverse
+        if not self._is_regular(float(inverse[position, position]), is_free):
             return False
-        k = int(self.order[a])
+        k = int(self.order[position])
         if is_free and rate != self.rates[k]:
             self.drift = self.drift + (rate - self.rates[k]) * self.columns[k]
             self.rates[k] = rate
-        if a != n:
-            Q[[a, n], : n + 1] = Q[[n, a], : n + 1]
-            Q[: n + 1, [a, n]] = Q[: n + 1, [n, a]]
-            self.order[a] = self.order[n]
-            self.w_rates[a] = self.w_rates[n]
-            self.P_columns[a] = self.P_columns[n]
-        Q[:n, :n] -= np.multiply.outer(Q[:n, n], Q[n, :n] / Q[n, n])
-        self.count = n
+        if position != last:  # the row and the last one change places
+            inverse[[position, last], : last + 1] = inverse[[last, position], : last + 1]
+            inverse[: last + 1, [position, last]] = inverse[: last + 1, [last, position]]
+            self.order[position] = self.order[last]
+            self.w_rates[position] = self.w_rates[last]
+            self.P_columns[position] = self.P_columns[last]
+        inverse[:last, :last] -= np.multiply.outer(inverse[:last, last], inverse[last, :last] / inverse[last, last])
+        self.count = last
         return True
 
     def _is_regular(self, pivot: float, is_free: bool) -> bool:

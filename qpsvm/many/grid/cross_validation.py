@@ -387,7 +387,7 @@ def _iter_outcomes(
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    (values,) = fold_problem.values([result])
+                    (values,) = fold_problem.evaluate([result])
                     X, target = fold_problem.X, fold_problem.target
                     score = score_predictions(scorer, problem.samples.classes, values, X, target)
                     yield Outcome(score, result.gap, str(result.status), len(result.support))

@@ -53,29 +53,28 @@ class FoldProblem:
     @cached
     def _cross_gram(self) -> FloatArray | None:
         """K between test and training rows, (t, k); None if the full matrix is not stored."""
-        gram = None if self.space.is_linear else self.space.gram
-        if isinstance(gram, KernelGram) and self.space.is_plain:
-            K = gram.cached_matrix
-        else:
-            K = None
-        if K is None:
+        if self.space.is_linear or not self.space.is_plain or not isinstance(self.space.gram, KernelGram):
             return None
-        return K[self.fold.test[:, None], self.fold.train]
+        K = self.space.gram.cached_matrix
+        return None if K is None else K[self.fold.test[:, None], self.fold.train]
 
-    def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
+    def evaluate(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
         """Evaluate f at the test samples for each result: (t,), or (t, k) for several classes in one program."""
         if results[0].coef.ndim > 1:
             return [result.decision_function(self.X) for result in results]
         K = self._cross_gram
-        columns = [None if K is None else _collect_coefficients(result) for result in results]
-        with_coefficients = [j for j, column in enumerate(columns) if column is not None]
         values = np.empty((len(self.fold.test), len(results)))
-        if with_coefficients:
-            assert K is not None
-            coef = np.column_stack([column for column in columns if column is not None])
-            values[:, with_coefficients] = K @ coef + [results[j].b for j in with_coefficients]
-        for j in set(range(len(results))) - set(with_coefficients):
-            values[:, j] = results[j].decision_function(self.X)
+        positions: list[int] = []  # of the results that are evaluated by K, all at once
+        columns: list[FloatArray] = []
+        for j, result in enumerate(results):
+            coef = None if K is None else _collect_coefficients(result)
+            if coef is None:
+                values[:, j] = result.decision_function(self.X)
+            else:
+                positions.append(j)
+                columns.append(coef)
+        if K is not None and columns:
+            values[:, positions] = K @ np.column_stack(columns) + [results[j].b for j in positions]
         return list(values.T)
 
 

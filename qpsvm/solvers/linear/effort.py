@@ -7,27 +7,57 @@ from __future__ import annotations
 
 import math
 
+# Which Newton systems are factored
 #: Limit of the columns for which Newton systems are factored: beyond, a factor costs more than some hundred products
-#: with the rows. With squared losses, up to the second limit they are factored even if there are fewer rows.
-FACTORED_COLUMNS, MIN_FACTORED_COLUMNS = 1500, 100
-#: Coordinate descent: seconds per call of the compiled loop and per entry of X in a pass; overhead per row, in entries.
-DESCENT_CALL_SECONDS, DESCENT_ENTRY_SECONDS, ENTRIES_PER_ROW = 3e-4, 1e-9, 16
-#: Estimated passes of coordinate descent: `WIDE_PASSES` for at most `WIDE_ROWS_PER_COLUMN` rows per column; else
-#: `MIN_PASSES` plus `CONDITIONING_PASSES` times the conditioning; above `MAX_CONDITIONING` descent is too slow.
-WIDE_PASSES, WIDE_ROWS_PER_COLUMN = 60.0, 4
-MIN_PASSES, CONDITIONING_PASSES, MAX_CONDITIONING = 10.0, 5.0, 15.0
-#: Passes of coordinate descent for squared losses: Newton's method is chosen if it takes no longer than these.
+#: with the rows.
+FACTORED_COLUMNS = 1500
+#: With squared losses, systems of up to this many columns are factored even if there are fewer rows.
+MIN_FACTORED_COLUMNS = 100
+
+# Coordinate descent
+#: Seconds per call of the compiled loop.
+DESCENT_CALL_SECONDS = 3e-4
+#: Seconds per entry of X in a pass.
+DESCENT_ENTRY_SECONDS = 1e-9
+#: Overhead per row in a pass, in entries.
+ENTRIES_PER_ROW = 16
+#: Estimated passes for at most `WIDE_ROWS_PER_COLUMN` rows per column.
+WIDE_PASSES = 60.0
+WIDE_ROWS_PER_COLUMN = 4
+#: Estimated passes for more rows: this number, plus the next one times the conditioning.
+MIN_PASSES = 10.0
+CONDITIONING_PASSES = 5.0
+#: Conditioning above which descent is too slow.
+MAX_CONDITIONING = 15.0
+#: Passes for squared losses: Newton's method is chosen if it takes no longer than these.
 SQUARED_PASSES = 60.0
-#: Newton steps, in seconds: per call; of vector operations, per row; of passes, per entry of X; of linear systems, per
-#: column and entry of at most `MAX_SYSTEM_ROWS` rows; and with too many columns for a factor, per entry in all.
-NEWTON_CALL_SECONDS, NEWTON_ROW_SECONDS, NEWTON_ENTRY_SECONDS = 4e-3, 4e-7, 1e-8
-NEWTON_SYSTEM_SECONDS, MAX_SYSTEM_ROWS, UNFACTORED_ENTRY_SECONDS = 1e-9, 3000, 1e-5
-#: A sparse entry costs as much as this many dense ones in these Newton steps.
+
+# Newton steps
+#: Seconds per call.
+NEWTON_CALL_SECONDS = 4e-3
+#: Seconds of vector operations per row.
+NEWTON_ROW_SECONDS = 4e-7
+#: Seconds of passes per entry of X.
+NEWTON_ENTRY_SECONDS = 1e-8
+#: Seconds of linear systems per column and entry of at most `MAX_SYSTEM_ROWS` rows.
+NEWTON_SYSTEM_SECONDS = 1e-9
+MAX_SYSTEM_ROWS = 3000
+#: Seconds per entry of all steps together, with too many columns for a factor.
+UNFACTORED_ENTRY_SECONDS = 1e-5
+#: A sparse entry costs as much as this many dense ones.
 SPARSE_ENTRY_COST = 5.0
-#: Newton's method for squared losses only, about six steps, in seconds: per call; per entry of a dense X, and per entry
-#: and column; per pair of entries in a row of a sparse X, and per column³.
-SQUARED_CALL_SECONDS, SQUARED_ENTRY_SECONDS, SQUARED_COLUMN_SECONDS = 5e-4, 1.6e-8, 5e-11
-SPARSE_PAIR_SECONDS, SPARSE_CUBE_SECONDS = 3e-9, 1e-10
+
+# Newton's method for squared losses only, about six steps
+#: Seconds per call.
+SQUARED_CALL_SECONDS = 5e-4
+#: Seconds per entry of a dense X.
+SQUARED_ENTRY_SECONDS = 1.6e-8
+#: Seconds per entry of a dense X and column.
+SQUARED_COLUMN_SECONDS = 5e-11
+#: Seconds per pair of entries in a row of a sparse X.
+SPARSE_PAIR_SECONDS = 3e-9
+#: Seconds per column³ of a sparse X.
+SPARSE_CUBE_SECONDS = 1e-10
 
 
 def estimate_newton_seconds(n: int, d: int, n_entries: int, is_squared: bool, is_sparse: bool) -> float:

@@ -17,7 +17,7 @@ import qpsvm
 from qpsvm.base.arrays.rationals import divide_exactly, from_constant, from_floats
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.bounds.proof.terms import GapBounds
+from qpsvm.bounds.proof.gap_bounds import GapBounds
 
 #: Problems of each kind.
 EACH = 5

@@ -212,6 +212,8 @@ class RBFValues(KernelValues):
     """The Gaussian kernel, (KVAL.1) to (KVAL.3).
 
     X (n, d): Samples.
+    scaled_samples (n, d): a of (KVAL.1), or √γ'x of (KVAL.2) if `uses_differences`.
+    half_squares (n,): h of (KVAL.1).
     """
 
     is_psd = True
@@ -228,8 +230,8 @@ class RBFValues(KernelValues):
                 centred = self.X
             else:
                 centred = self.X - self.X.mean(axis=0)
-            self.scaled: Matrix = centred * math.sqrt(2.0 * self.gamma)
-            self.half_squares = 0.5 * squared_norms(self.scaled)
+            self.scaled_samples: Matrix = centred * math.sqrt(2.0 * self.gamma)
+            self.half_squares = 0.5 * squared_norms(self.scaled_samples)
             growth = 1.0 + gamma(d + 4) + MAX_EXPONENT_ERROR  # (KVAL.3)
             self.point_errors = bound_exponent_error(d) * 2.0 * self.half_squares * growth + TINY
             largest_error = 2.0 * float(self.point_errors.max(initial=0.0))
@@ -245,16 +247,16 @@ class RBFValues(KernelValues):
         power = math.frexp(self.gamma)[1] // 2
         self.scaled_gamma = math.ldexp(self.gamma, -2 * power)
         is_applicable = not sp.issparse(self.X) and gamma(d + 5) * -LOWEST <= MAX_EXPONENT_ERROR
-        self.scaled = np.ldexp(self.X, power) if is_applicable else self.X
+        self.scaled_samples = np.ldexp(self.X, power) if is_applicable else self.X
         self.point_errors = np.zeros(self.n)
         factor = math.inf
-        if is_applicable and np.isfinite(self.scaled).all():
+        if is_applicable and np.isfinite(self.scaled_samples).all():
             factor = math.sqrt(gamma(d + 6) / math.e * FEW_ROUNDINGS + UNDERFLOWED_EXPONENTIAL) * FEW_ROUNDINGS
         self.error_factors = np.full(self.n, factor)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from products, or from differences if these are needed."""
-        samples = self.scaled[order]
+        samples = self.scaled_samples[order]
         half_squares = self.half_squares[order]
         exp = Exponential(ROWS * COLUMNS)
         products = Products(samples, width)
