@@ -27,7 +27,7 @@ from qpsvm.base.arrays.quantiles import find_crossing, find_quantile_interval
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
-from qpsvm.bounds.points import DIRECT_VALUES, build_span, find_directly_measured_points, find_spanned_points
+from qpsvm.bounds.span import DIRECT_VALUES, build_span, find_point_of_w, find_points_near_w
 from qpsvm.program.svm_dual import DualPart, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -61,8 +61,8 @@ def find_primal_points(
             point = build_kernel_point(space, space.coefficients(beta))
             return point.half_norm, iter([point])
         if requires_w and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
-            return find_directly_measured_points(space, beta, w, span)
-        return find_spanned_points(space, beta, w, span)
+            return find_point_of_w(space, beta, w, span)
+        return find_points_near_w(space, beta, w, span)
     weights = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(weights @ weights)
     unrepaired = weights

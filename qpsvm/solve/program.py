@@ -23,9 +23,10 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.errors import NonConvexError, QPSVMError, TooLargeError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import log_message
-from qpsvm.bounds.program.qp_bounds import Face, QPBounds
+from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rays import Ray, find_ray
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce_qp
+from qpsvm.bounds.program.upper_bound import Face, bound_above
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -114,8 +115,8 @@ class _QPRun:
 
     def find_early_result(self) -> QPResult | None:
         """Return the result if it is known without a solver, else None. Raises NonConvexError."""
-        if self.program.curvature is None:
-            direction = self.program.find_negative_direction()
+        if self.program.hessian.curvature is None:
+            direction = self.program.hessian.find_negative_direction()
             if direction is not None:
                 raise NonConvexError(*direction)
         reduction = self.first_reduction
@@ -200,12 +201,12 @@ class _QPRun:
     def _build_unbounded_result(self, best: QPResult, ray: Ray) -> QPResult | None:
         """Return the result that a ray proves, or None if no feasible point is known."""
         attempt = QPAttempt(self.first_reduction, original=self.program)
-        above = attempt.program.bound_above(np.nan_to_num(best.x), None)
+        above = bound_above(attempt.program, np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
             interior = attempt.interior
             point = interior.interior_point if isinstance(interior, Face) else interior
             if point is not None:
-                above = attempt.program.bound_above(point, interior)
+                above = bound_above(attempt.program, point, interior)
         if not math.isfinite(above.value):
             return None
         multipliers = (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)), np.zeros(self.qp.n))

@@ -16,8 +16,9 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import find_face, iter_interior_multipliers
 from qpsvm.bounds.program.feasibility import find_interior_point, move_off_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
-from qpsvm.bounds.program.qp_bounds import INTERIOR_STEPS, DualArguments, Face, LowerBound, QPBounds, UpperBound
+from qpsvm.bounds.program.qp_bounds import DualArguments, LowerBound, QPBounds
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
+from qpsvm.bounds.program.upper_bound import INTERIOR_STEPS, Face, UpperBound, bound_above
 from qpsvm.program.qp import QP
 from qpsvm.program.residuals import compute_complementarity, compute_dual_residual, compute_primal_residual
 from qpsvm.program.solution import QPSolution
@@ -65,9 +66,8 @@ class QPAttempt:
             self.qp = self.qp.replace(h=h + GROWTH * np.abs(h))
         if self.qp is not exact:
             self.change = max(self.change, GROWTH + 2.0**-52)
-        self.program = QPBounds(self.qp, ROUNDING if rounding else 0.0)
-        if original is not None and self.qp.P is original.qp.P:
-            self.program.adopt_convexity(original)
+        hessian = None if original is None or self.qp.P is not original.qp.P else original.hessian
+        self.program = QPBounds(self.qp, ROUNDING if rounding else 0.0, hessian)
 
     @cached
     def interior(self) -> FloatArray | Face | None:
@@ -101,10 +101,10 @@ class QPAttempt:
                 proof = prove_infeasible(program, *multipliers)
             if proof is not None:
                 return self._build_infeasible_result(proof, solution)
-        if _compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
+        if _compute_gap(upper.value, lower.value) > tol and program.hessian.curvature is not None:
             lower = self._improve_lower_bound(points, lower)
         if lower.g_change and math.isfinite(upper.value):  # both bounds must hold for the changed G
-            bounds = (program.bound_above(point.u, self.interior, lower.g_change) for point in points)
+            bounds = (bound_above(program, point.u, self.interior, lower.g_change) for point in points)
             upper = min(bounds, key=lambda bound: bound.value)
         return self._build_result(solution, tol, upper, lower, solver_gap)
 
@@ -157,7 +157,7 @@ class QPAttempt:
         lower = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point")
         gap = math.inf
         for point in points:
-            above = program.bound_above(point.u, None)
+            above = bound_above(program, point.u, None)
             below = program.bound_below(*point)
             gap = _compute_gap(above.value, below.value)
             if above.value < upper.value or not math.isfinite(upper.radius):
@@ -170,11 +170,11 @@ class QPAttempt:
         program = self.program
         for point in points:
             towards = move_off_rows(program, point.u)
-            above = upper if towards is None else program.bound_above(point.u, towards)
+            above = upper if towards is None else bound_above(program, point.u, towards)
             upper = above if above.value < upper.value else upper
         interior = None if math.isfinite(upper.value) else self.interior
         for point in points if interior is not None else []:
-            above = program.bound_above(point.u, interior)
+            above = bound_above(program, point.u, interior)
             upper = above if above.value < upper.value else upper
         return upper
 
@@ -183,7 +183,7 @@ class QPAttempt:
         program = self.program
         zero = np.zeros(len(program.b)), np.zeros(len(program.h))
         bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]
-        if program.curvature is not None and program.curvature.any():
+        if program.hessian.curvature is not None and program.hessian.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
             for other_y, other_z in iter_interior_multipliers(program, x):

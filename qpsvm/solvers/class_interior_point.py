@@ -41,15 +41,17 @@ from qpsvm.solvers.shared.budget import Budget, StopReason
 from qpsvm.solvers.shared.class_solution import ClassSolution
 
 #: Largest α at the start, in units of the α that a sample alone would need to reach its margin.
-LARGEST_START = 1000.0
+MAX_START = 1000.0
 #: Share of the way to the nearest bound that a step goes.
 TO_BOUNDARY = 0.995
-#: Share of the diagonal that is added if rounding makes (CLASSIP.3) indefinite: the first try, and the last.
-FIRST_RIDGE, LAST_RIDGE = 1e-14, 1e-6
+#: Smallest and largest share of the diagonal that is added if rounding makes (CLASSIP.3) indefinite.
+MIN_RIDGE, MAX_RIDGE = 1e-14, 1e-6
+#: Factor from one try to the next.
+RIDGE_GROWTH = 100.0
 #: Steps of iterative refinement of each solution of (CLASSIP.3).
 REFINEMENTS = 1
-#: Steps that may pass without halving the gap.
-PATIENCE = 10
+#: Largest number of steps without halving the gap.
+MAX_STALLED_STEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,8 @@ class _Variables:
         """Return the length of the step to the nearest bound."""
         length = np.inf
         for name in ("alpha", "s", "u", "zeta"):
-            value, difference = getattr(self, name), getattr(change, name)
+            value = getattr(self, name)
+            difference = getattr(change, name)
             falling = difference < 0.0
             length = min(length, float((value[falling] / -difference[falling]).min(initial=np.inf)))
         return length
@@ -91,11 +94,12 @@ def solve_classes_by_interior_point(X: FloatArray, dual: AllInOneDual, tol: floa
     alpha = np.empty((dual.n, dual.k))
     alpha[order] = solver.point.alpha
     w = solver.point.w
-    if dual.intercept is None:
-        b = np.zeros(dual.k)
-    else:
+    b = np.zeros(dual.k)
+    if dual.intercept is not None:
         b = w[:, -1] - w[:, :-1] @ centre
-    return ClassSolution(alpha, b - b.mean() if dual.intercept == "free" else b, reason, budget.steps)
+    if dual.intercept == "free":
+        b = b - b.mean()
+    return ClassSolution(alpha, b, reason, budget.steps)
 
 
 class _InteriorRun:
@@ -111,7 +115,8 @@ class _InteriorRun:
         if dual.intercept == "free":
             self.regulariser[:, -1] = 0.0
         self.point = self._build_start()
-        self.n_products = int(self.rivals.sum()) + (dual.n if dual.has_shared_slack else int(self.rivals.sum()))
+        n_rows = int(self.rivals.sum())
+        self.n_products = n_rows + (dual.n if dual.has_shared_slack else n_rows)
 
     def _build_start(self) -> _Variables:
         """Build a point with α in the middle of its bounds that satisfies (CLASSIP.1) up to the balance of a free b."""
@@ -119,39 +124,42 @@ class _InteriorRun:
         upper = dual.upper[:, None]
         mean_square = float(np.einsum("ij,ij->i", self.X, self.X).mean())
         needed = dual.level / (2.0 * mean_square or 1.0)  # α with which one sample alone reaches ℓ; 1 if all x̃ are 0
-        alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), LARGEST_START * needed), 0.0)
-        w = self._combine(alpha) * self.regulariser
-        shortfalls = self._compute_shortfalls(w)
-        size = max(dual.level, float(np.abs(shortfalls).mean()))
-        zeta = np.maximum(shortfalls, 0.0) + size
+        alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), MAX_START * needed), 0.0)
+        w = self.combine(alpha) * self.regulariser
+        violations = self._compute_violations(w)
+        size = max(dual.level, float(np.abs(violations).mean()))
+        zeta = np.maximum(violations, 0.0) + size
         if dual.has_shared_slack:
             zeta = zeta.max(axis=1)[:, None]
-        return self._set_own(_Variables(alpha, zeta - shortfalls, upper - self._sum_slack(alpha), zeta, w))
-
-    def _set_own(self, point: _Variables) -> _Variables:
-        """Set the entries of the own class, which are no variables, to the values of `_Variables`, and return it."""
-        own = self.dual.own_class_mask
-        point.alpha[own], point.s[own] = 0.0, 1.0
-        if not self.dual.has_shared_slack:
-            point.u[own] = point.zeta[own] = 1.0
+        point = _Variables(alpha, zeta - violations, upper - self.sum_slack(alpha), zeta, w)
+        self._reset_own_class(point)
         return point
 
-    def _sum_slack(self, values: FloatArray) -> FloatArray:
+    def _reset_own_class(self, point: _Variables) -> None:
+        """Set the entries of the own class, which are not variables, to the values of `_Variables`."""
+        own = self.dual.own_class_mask
+        point.alpha[own] = 0.0
+        point.s[own] = 1.0
+        if not self.dual.has_shared_slack:
+            point.u[own] = 1.0
+            point.zeta[own] = 1.0
+
+    def sum_slack(self, values: FloatArray) -> FloatArray:
         """Return the sum over the rows that share a slack: (n, 1), or the values themselves."""
         return values.sum(axis=1)[:, None] if self.dual.has_shared_slack else values
 
-    def _combine(self, alpha: FloatArray) -> FloatArray:
+    def combine(self, alpha: FloatArray) -> FloatArray:
         """Return Σ_i β_ic x̃_i: (k, d̃)."""
         return self.dual.compute_beta(alpha).T @ self.X
 
-    def _compute_margins(self, w: FloatArray) -> FloatArray:
+    def compute_margins(self, w: FloatArray) -> FloatArray:
         """Return ⟨w̃_y − w̃_c, x̃_i⟩: (n, k), 0 at the own class."""
         f = self.X @ w.T
         return np.asarray(f[np.arange(len(f)), self.dual.label][:, None] - f)
 
-    def _compute_shortfalls(self, w: FloatArray) -> FloatArray:
+    def _compute_violations(self, w: FloatArray) -> FloatArray:
         """Return ℓ − ⟨w̃_y − w̃_c, x̃_i⟩: (n, k), 0 at the own class."""
-        return np.where(self.rivals, self.dual.level - self._compute_margins(w), 0.0)
+        return np.where(self.rivals, self.dual.level - self.compute_margins(w), 0.0)
 
     def _sum_products(self, point: _Variables) -> float:
         """Return the sum of the products of (CLASSIP.2)."""
@@ -161,55 +169,60 @@ class _InteriorRun:
 
     def run(self, tol: float, budget: Budget) -> StopReason:
         """Take steps until the gap is small enough, and return why they ended."""
-        halved = np.inf  # the gap when it was last halved,
-        since_halved = 0  # and the steps since
+        halved_gap = np.inf
+        steps_since_halved = 0
         step_seconds = 0.0  # of the last step, as an estimate of the next, which has to end within the time limit
         while True:
-            gap = self._sum_products(self.point)
             point = self.point
-            shortfalls = self._compute_shortfalls(point.w)
+            gap = self._sum_products(point)
+            violations = self._compute_violations(point.w)
             half_square = 0.5 * float((self.regulariser * point.w * point.w).sum())
-            relative_gap = gap / (half_square + float(self.dual.compute_losses(shortfalls).sum()))
+            relative_gap = gap / (half_square + float(self.dual.compute_losses(violations).sum()))
             budget.report("interior point", budget.steps, gap=relative_gap)
             if relative_gap <= tol:
                 return "converged"
-            since_halved += 1
-            if gap <= 0.5 * halved:
-                halved = gap
-                since_halved = 0
+            steps_since_halved += 1
+            if gap <= 0.5 * halved_gap:
+                halved_gap = gap
+                steps_since_halved = 0
             reason = budget.find_stop_reason(step_seconds)
             if reason is not None:
                 return reason
-            if since_halved > PATIENCE:
+            if steps_since_halved > MAX_STALLED_STEPS:
                 return "numerical_error"
-            start = budget.clock.seconds
-            step = self._find_step(shortfalls, gap / self.n_products)
+            start_time = budget.clock.seconds
+            step = self._find_step(violations, gap / self.n_products)
             if step is None:
                 return "numerical_error"
             change, length = step
-            self.point = self._set_own(point.advance(change, length))
+            self.point = point.advance(change, length)
+            self._reset_own_class(self.point)
             budget.steps += 1
-            step_seconds = budget.clock.seconds - start
+            step_seconds = budget.clock.seconds - start_time
 
-    def _find_step(self, shortfalls: FloatArray, mu: float) -> tuple[_Variables, float] | None:
+    def _find_step(self, violations: FloatArray, mu: float) -> tuple[_Variables, float] | None:
         """Return the step of predictor and corrector, and its length; None if rounding prevents it."""
         point = self.point
-        kind = _SharedSlackSystem if self.dual.has_shared_slack else _OwnSlackSystem
-        system = kind(self, shortfalls)
+        system: _NewtonSystem
+        if self.dual.has_shared_slack:
+            system = _SharedSlackSystem(self, violations)
+        else:
+            system = _OwnSlackSystem(self, violations)
         if not system.is_solvable:
             return None
         predictor = system.solve(-point.alpha * point.s, -point.u * point.zeta)
         length = min(1.0, point.find_length(predictor))
-        predicted = self._sum_products(self._set_own(point.advance(predictor, length))) / self.n_products
-        next_mu = mu * (predicted / mu) ** 3  # σμ with Mehrotra's σ: smaller if the predictor gets farther
+        predicted = point.advance(predictor, length)
+        self._reset_own_class(predicted)
+        predicted_mu = self._sum_products(predicted) / self.n_products
+        next_mu = mu * (predicted_mu / mu) ** 3  # σμ with Mehrotra's σ: smaller if the predictor gets farther
         change = system.solve(
             next_mu - point.alpha * point.s - predictor.alpha * predictor.s,
             next_mu - point.u * point.zeta - predictor.u * predictor.zeta,
         )
-        is_finite = all(np.isfinite(values).all() for values in vars(change).values())
-        if is_finite:
-            return change, min(1.0, TO_BOUNDARY * point.find_length(change))
-        return None
+        if not all(np.isfinite(values).all() for values in vars(change).values()):
+            return None
+        return change, min(1.0, TO_BOUNDARY * point.find_length(change))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,19 +241,24 @@ class _NewtonSystem(ABC):
     """The system (CLASSIP.3) at a point, factorised.
 
     p (n, k): p of (CLASSIP.4) or (CLASSIP.5).
+    residual (n, k): Minus the left-hand side of the first equation of (CLASSIP.1).
+    w_residual (k, d̃): Σ_i β_ic x̃_i − Rw̃.
+    slack_residual: The u that α requires by (CLASSIP.2), minus u; of the shape of u.
+    divisor (n, k): α, and 1 at the own class.
     is_solvable: Whether it was positive definite, up to rounding.
     """
 
     p: FloatArray
 
-    def __init__(self, run: _InteriorRun, shortfalls: FloatArray) -> None:
+    def __init__(self, run: _InteriorRun, violations: FloatArray) -> None:
         self.run = run
         self.point = run.point
-        point, rivals = run.point, run.rivals
-        self.residual = np.where(rivals, point.zeta - shortfalls - point.s, 0.0)  # of (CLASSIP.1)
-        self.w_residual = run._combine(point.alpha) - run.regulariser * point.w
-        self.slack_residual = run.dual.upper[:, None] - run._sum_slack(point.alpha) - point.u
-        self.alpha = np.where(rivals, point.alpha, 1.0)  # divisors
+        point = run.point
+        rivals = run.rivals
+        self.residual = np.where(rivals, point.zeta - violations - point.s, 0.0)
+        self.w_residual = run.combine(point.alpha) - run.regulariser * point.w
+        self.slack_residual = run.dual.upper[:, None] - run.sum_slack(point.alpha) - point.u
+        self.divisor = np.where(rivals, point.alpha, 1.0)
         self._set_weights()
         self._matrix = self._build_matrix()
         self.is_solvable = self._factorise()
@@ -281,13 +299,13 @@ class _NewtonSystem(ABC):
         matrix = self._matrix
         ridge = 0.0
         diagonal = matrix.diagonal().copy()
-        while ridge <= LAST_RIDGE:
+        while ridge <= MAX_RIDGE:
             trial = matrix.copy()
             trial[np.diag_indices(len(trial))] += ridge * diagonal
             self._factor, failed = lapack.dpotrf(trial, lower=1, overwrite_a=1)
             if not failed and np.isfinite(self._factor.diagonal()).all():
                 return True
-            ridge = max(FIRST_RIDGE, 100.0 * ridge)
+            ridge = max(MIN_RIDGE, RIDGE_GROWTH * ridge)
         return False
 
     def solve(self, target: FloatArray, slack_target: FloatArray) -> _Variables:
@@ -296,18 +314,19 @@ class _NewtonSystem(ABC):
         Near the solution rounding of the right-hand side is multiplied by large p, so that α and w̃ no longer fit
         together. Small corrections, which are added up, mend that.
         """
-        point, run = self.point, self.run
-        g = np.where(run.rivals, target / self.alpha - self.residual, 0.0)
+        point = self.point
+        run = self.run
+        g = np.where(run.rivals, target / self.divisor - self.residual, 0.0)
         change = self._eliminate(g) + self._eliminate_slack(slack_target - point.zeta * self.slack_residual)
         w = np.zeros_like(run.regulariser)
         for _ in range(1 + REFINEMENTS):
-            correction = self._divide(run._combine(change.alpha) + self.w_residual - run.regulariser * w)
+            correction = self._solve_for_w(run.combine(change.alpha) + self.w_residual - run.regulariser * w)
             w += correction
-            change += self._eliminate(-run._compute_margins(correction))
-        s = (target - point.s * change.alpha) / self.alpha
+            change += self._eliminate(-run.compute_margins(correction))
+        s = (target - point.s * change.alpha) / self.divisor
         return _Variables(change.alpha, s, self.slack_residual - change.used, change.zeta, w)
 
-    def _divide(self, right: FloatArray) -> FloatArray:
+    def _solve_for_w(self, right: FloatArray) -> FloatArray:
         """Return the solution of (CLASSIP.3) for a right-hand side (k, d̃)."""
         solution = np.zeros(right.size)
         size = len(self._matrix)
@@ -356,7 +375,7 @@ class _OwnSlackSystem(_NewtonSystem):
         point = self.point
         rivals = self.run.rivals
         self.slack_residual = np.where(rivals, self.slack_residual, 0.0)
-        self.p = np.where(rivals, 1.0 / (point.s / self.alpha + point.zeta / point.u), 0.0)
+        self.p = np.where(rivals, 1.0 / (point.s / self.divisor + point.zeta / point.u), 0.0)
 
     def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
         p = self.p

@@ -16,6 +16,7 @@ from qpsvm.backends.external.qpsolvers_ import LIMITS
 from qpsvm.bounds.program.faces import find_face, is_implied_row
 from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.qp_bounds import QPBounds
+from qpsvm.bounds.program.upper_bound import bound_above
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
 
@@ -77,7 +78,7 @@ def test_what_overflows_proves_nothing(form):
     program = QPBounds(qpsvm.QP(P=np.zeros((2, 2)), q=[0.0, 0.0], G=G, h=[-1.0, -1.0]))
     with np.errstate(all="ignore"):
         for entry in (1e200, 1e308, math.inf):
-            assert program.bound_above(np.full(2, entry), None).value == math.inf
+            assert bound_above(program, np.full(2, entry), None).value == math.inf
         tiny = QPBounds(qpsvm.QP(P=[[0.0]], q=[0.0], A=form([[-7e-12]]), b=[7e-33], lb=0.0, ub=3e-8))
         assert tiny.bound_below(np.zeros(1), np.array([-2.78e303]), np.zeros(0)).value == -math.inf
         rows = {
@@ -113,7 +114,7 @@ def test_a_poor_point_is_bounded_honestly():
         x = rng.normal(size=5)
         z = np.abs(rng.normal(size=8))
         assert program.bound_below(x, np.zeros(0), z).value <= best.primal
-        assert program.bound_above(x, np.zeros(5)).value >= best.dual
+        assert bound_above(program, x, np.zeros(5)).value >= best.dual
     coarse = qpsvm.solve(qp, "osqp", polish=False, tol=1e-2, check=False)
     assert coarse.dual <= best.primal
     assert coarse.primal >= best.dual
@@ -125,7 +126,7 @@ def test_numbers_that_prove_nothing_prove_nothing():
     free = QPBounds(qpsvm.QP(P=[[1.0]], q=[-3.0]))  # −4.5 at 3
     assert free.bound_below(np.array([0.0]), np.zeros(0), np.zeros(0)).value <= -4.5
     narrow = QPBounds(qpsvm.QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.5], lb=0.0, ub=1.0))  # infeasible
-    assert narrow.bound_above(np.array([1.0, 0.5]), None).value == math.inf
+    assert bound_above(narrow, np.array([1.0, 0.5]), None).value == math.inf
 
 
 def test_wrong_input_is_named():

@@ -183,10 +183,10 @@ MUTANTS = [
     Mutant("bounds/near_points.py", "lower, upper = f - radius + self.size * low,", "lower, upper = f - radius,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
-    Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
-    Mutant("bounds/program/qp_bounds.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "value -= (error + rows_error", "value += (error + rows_error", PROGRAM),
+    Mutant("bounds/program/upper_bound.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
-    Mutant("bounds/program/qp_bounds.py", ">= reach * FEW_ROUNDINGS).all():", ">= -9e9).all():", PROGRAM),
+    Mutant("bounds/program/upper_bound.py", ">= reach * FEW_ROUNDINGS).all():", ">= -9e9).all():", PROGRAM),
     Mutant(
         "bounds/program/qp_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM
     ),

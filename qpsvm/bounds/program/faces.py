@@ -13,7 +13,7 @@ The set is Ax = b, Gx ≤ h, lb ≤ x ≤ ub, with n variables, p equalities and
               if x_j has no upper bound, and negative if it has no lower bound. Then rounding of c_j lowers the bound
               (PROGRAM.1) of the optimum, in which c_j x_j is minimised, only slightly, instead of making it −∞
 
-Results of a linear program are never trusted: with a wrong face, `QPBounds.bound_above` finds no feasible point.
+Results of a linear program are never trusted: with a wrong face, `bound_above` finds no feasible point.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.enclosures import find_independent_rows
 from qpsvm.bounds.program.linear_program import solve_linear_program
-from qpsvm.bounds.program.qp_bounds import Face, QPBounds
+from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rational import combine_rows, find_rational_combinations
+from qpsvm.bounds.program.upper_bound import Face
 
 #: A slack of (FACE.1) below this counts as 0. In exact arithmetic each is 0 or 1, so the midpoint separates them.
 SLACK_THRESHOLD = 0.5
@@ -65,7 +66,7 @@ def find_face(program: QPBounds) -> Face | None:
 def iter_interior_multipliers(program: QPBounds, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield y (p,), z (m,) of (FACE.4) at u (n,): with the largest minimum, then sum, of min(|c_j|, 1) over these j."""
     m, p = len(program.h), len(program.b)
-    gradient = program.apply_hessian(u).value + program.qp.q
+    gradient = program.hessian.apply(u).value + program.qp.q
     has_lower, has_upper = np.isfinite(program.lb), np.isfinite(program.ub)
     up, down = np.flatnonzero(has_lower & ~has_upper), np.flatnonzero(has_upper & ~has_lower)  # c_j > 0, and c_j < 0
     free = np.flatnonzero(~has_lower & ~has_upper)  # c_j = 0

@@ -25,7 +25,7 @@ def polish(program: QPBounds, start: DualArguments) -> DualArguments | None:
     if n + len(program.b) + len(program.h) > MAX_UNKNOWNS:
         return None
     slack = program.h - program.G @ x
-    box = -(program.apply_hessian(x).value + qp.q + program.G.T @ z + program.A.T @ y)
+    box = -(program.hessian.apply(x).value + qp.q + program.G.T @ z + program.A.T @ y)
     rows = np.flatnonzero(z > slack)
     at_low = (-box > x - program.lb) | (program.lb == program.ub)
     at_high = (box > program.ub - x) & ~at_low

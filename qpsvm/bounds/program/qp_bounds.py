@@ -1,8 +1,8 @@
-"""Bound the optimum of any convex QP from both sides, given a point and multipliers of any solver (`QPBounds`).
+"""Bound the optimum of any convex QP from below, given a point and multipliers of any solver (`QPBounds`).
 
 The QP is: minimise f(x) = ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. A solver's x violates some
 constraints slightly, and its multipliers satisfy stationarity, (QP.1), only approximately, so neither bounds the
-optimum by itself. These statements are proven instead:
+optimum by itself. These statements are proven instead, those from above in `upper_bound`:
 
     (PROGRAM.1)  from below: for all u, y and z ≥ 0 and every feasible x, with c = Pu + q + Gᵀz + Aᵀy,
                  f(x) ≥ r − ½uᵀPu − hᵀz − bᵀy + Σ_j [c_j x_j + ½κ_j (x_j − u_j)²]
@@ -38,9 +38,8 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_down
-from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.bounds.program.convexity import Convexity
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.enclosures import (
     Enclosure,
     Inverse,
@@ -49,17 +48,15 @@ from qpsvm.bounds.program.enclosures import (
     multiply_enclosed,
     select_independent_columns,
 )
+from qpsvm.bounds.program.hessian import Hessian
 from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, dot_exactly, find_null_vector
 from qpsvm.program.qp import QP
-from qpsvm.space.operators import Diagonal
 
 #: Reason given if a QP has no lower bound.
 NOT_PROVEN_CONVEX = "P could not be shown to be positive semidefinite"
 #: Reason given if the terms of a bound overflow.
 OVERFLOW = "the terms of a bound exceed the range of floats"
-#: Steps t of (PROGRAM.5) that are tried, in turn.
-INTERIOR_STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 #: Rounds in which an approximate solution is improved before its error is bounded.
 REFINEMENT_ROUNDS = 3
 
@@ -92,135 +89,47 @@ class LowerBound:
     g_change: float = 0.0
 
 
+class DualPoint(NamedTuple):
+    """u, y and z of (PROGRAM.1), the enclosure of c, and the amount by which (PROGRAM.2) lowers the value."""
+
+    dual: DualArguments
+    c: Enclosure
+    loss: float = 0.0
+
+
 class BoundedTerms(NamedTuple):
     """Inputs of the sum in (PROGRAM.1), all of whose terms have a minimum.
 
-    dual, c: u, y and z, and the enclosure of c of (PROGRAM.1).
-    loss: Amount by which (PROGRAM.2) lowers the value.
     box: Lower and upper bounds (n,), given or implied, over which every term has a minimum.
     curvature (n,): κ of (CONVEX.1).
     q_change, g_change: As in `LowerBound`.
     """
 
-    dual: DualArguments
-    c: Enclosure
-    loss: float
+    point: DualPoint
     box: tuple[FloatArray, FloatArray]
     curvature: FloatArray
     q_change: FloatArray | None = None
     g_change: float = 0.0
 
 
-class UpperBound(NamedTuple):
-    """Upper bound of the optimum, (PROGRAM.3), and a point within `radius` of a feasible one.
-
-    reason: Why the bound is ∞; empty otherwise.
-    """
-
-    value: float
-    x: FloatArray
-    radius: float
-    reason: str = ""
-
-
-class Face(NamedTuple):
-    """Face of the box and rows that contains all feasible points.
-
-    interior_point (n,): A point with slack in every bound and row that is not fixed or tight.
-    fixed: Indices of the variables fixed at a bound.
-    equalities (r, n), rhs (r,): Rows that hold with equality, independent over the variables that are not fixed.
-    slack_rows: Indices of the rows of G with slack.
-    """
-
-    interior_point: FloatArray
-    fixed: IntArray
-    equalities: FloatArray
-    rhs: FloatArray
-    slack_rows: IntArray
-
-
 class QPBounds:
-    """Bounds on the optimum of one QP; intermediate results are cached.
+    """Lower bounds on the optimum of one QP; intermediate results are cached.
 
     G (m, n), A (p, n): With zero rows if the QP has no such constraints.
-    factor: Z (n, k) and d (n,) of P = ZZᵀ + diag(d); or None, and P is dense.
-    P (n, n), entry_error: The dense P, or None; and a bound on the rounding error of its entries.
     rounding: Largest relative change of an entry of q that (PROGRAM.7) may make.
+    hessian: P; given if that of another program with the same P has been analysed.
     seconds: Time limit of a linear program.
     """
 
-    def __init__(self, qp: QP, rounding: float = 0.0) -> None:
+    def __init__(self, qp: QP, rounding: float = 0.0, hessian: Hessian | None = None) -> None:
         self.qp = qp
         self.rounding = rounding
+        self.hessian = hessian or Hessian(qp.P)
         self.seconds = math.inf
-        n = qp.n
-        no_rows = sp.csr_array((0, n))
+        no_rows = sp.csr_array((0, qp.n))
         self.G, self.A = (no_rows if M is None else M for M in (qp.G, qp.A))
         self.h, self.b = (np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b))
         self.lb, self.ub = (np.array(side) for side in qp.bounds)
-        self.factor = (sp.csr_array((n, 0)), qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.factor()
-        self.P: FloatArray | None = None
-        self.entry_error = 0.0
-        if self.factor is not None and self.factor[0].shape[1] and self.factor[1].min(initial=0.0) < 0.0:
-            self.factor = None
-        if self.factor is None:
-            self.P = qp.P.dense()
-            if not np.array_equal(self.P, self.P.T):  # xᵀPx only depends on the symmetric part of P
-                self.P, self.entry_error = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
-
-    def apply_hessian(self, x: FloatArray) -> Enclosure:
-        """Return Px: (n,)."""
-        if self.P is not None:
-            return multiply_enclosed(self.P, as_exact(x))
-        assert self.factor is not None
-        Z, d = self.factor
-        diagonal_part = Enclosure(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
-        if not Z.shape[1]:
-            return diagonal_part
-        return diagonal_part.add(multiply_enclosed(Z, multiply_enclosed(Z.T, as_exact(x))))
-
-    def adopt_convexity(self, other: QPBounds) -> None:
-        """Reuse the convexity analysis of another program with the same P."""
-        if self.factor is None:
-            self.__dict__["convexity"] = other.convexity
-
-    @cached
-    def convexity(self) -> Convexity:
-        """Convexity of a dense P."""
-        assert self.P is not None
-        return Convexity(self.P, self.entry_error)
-
-    @property
-    def curvature(self) -> FloatArray | None:
-        """κ ≤ 0 of (CONVEX.1), (n,); None if P could not be shown to be positive semidefinite."""
-        if self.factor is None:
-            return self.convexity.curvature
-        d = self.factor[1]
-        return np.zeros(len(d)) if (d >= 0.0).all() else None
-
-    @property
-    def sharp_curvature(self) -> FloatArray | None:
-        """`curvature`, as close to 0 as can be proven."""
-        if self.factor is None:
-            return self.convexity.sharp_curvature
-        return self.curvature
-
-    @property
-    def strict_curvature(self) -> FloatArray:
-        """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
-        if self.factor is None:
-            return self.convexity.strict_curvature
-        return self.factor[1]
-
-    def find_negative_direction(self) -> tuple[FloatArray, float] | None:
-        """Return d (n,) with dᵀPd < 0 for certain, and dᵀPd; None if no such direction is known."""
-        if self.factor is None:
-            return self.convexity.find_negative_direction()
-        d = self.factor[1]
-        unit = np.zeros(self.qp.n)
-        j = int(np.argmin(d))
-        unit[j] = 1.0
-        return (unit, float(d[j])) if d[j] < 0.0 else None
 
     def bound_below(
         self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False
@@ -230,24 +139,22 @@ class QPBounds:
         rows_only: Set P = 0, q = 0, r = 0, as in (PROGRAM.6).
         sharp: Take more time for a curvature that is below 0 by rounding only.
         """
-        curvature: FloatArray | None
         if rows_only:
             dual = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
-            curvature = np.zeros(self.qp.n)
+            curvature: FloatArray | None = np.zeros(self.qp.n)
         else:
-            dual = DualArguments(np.array(u), np.array(y), self._clip_to_slack_bounds(z))
-            curvature = self.sharp_curvature if sharp else self.curvature
+            dual = DualArguments(np.array(u), np.array(y), self._clip_multipliers(z))
+            curvature = self.hessian.sharp_curvature if sharp else self.hessian.curvature
+        point = self._evaluate(dual, rows_only)
         if curvature is None:
-            return LowerBound(
-                -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
-            )
-        bounded = self._find_bounded_terms(dual, curvature, rows_only)
+            return _build_infinite_bound(point, NOT_PROVEN_CONVEX)
+        bounded = self._find_bounded_terms(point, curvature, rows_only)
         if isinstance(bounded, LowerBound):
             return bounded
         return self._sum_terms(bounded, rows_only)
 
     def _find_bounded_terms(
-        self, dual: DualArguments, curvature: FloatArray, rows_only: bool
+        self, point: DualPoint, curvature: FloatArray, rows_only: bool
     ) -> BoundedTerms | LowerBound:
         """Find multipliers near the given ones for which every term c_j x_j + ½κ_j(x_j − u_j)² has a minimum.
 
@@ -255,63 +162,73 @@ class QPBounds:
         `unbounded`. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
         implied bounds, (PROGRAM.8). Returns a `LowerBound` if it was computed in rational numbers, or is −∞.
         """
-        c = self._compute_residual(dual, rows_only)
         box = self.lb, self.ub
-        unbounded = self._find_unbounded(c, box)
-        if len(unbounded) and rows_only:
-            columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, unbounded].T
-            if holds_exactly(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(unbounded)), equal=True):
-                c.value[unbounded] = c.radius[unbounded] = 0.0
+        unbounded = self._find_unbounded(point.c, box)
+        if rows_only:
+            if len(unbounded) and self._is_exactly_zero(point.dual, unbounded):
+                _set_zero(point.c, unbounded)
                 unbounded = unbounded[:0]
         elif len(unbounded) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
-            strict = self.strict_curvature  # 0 if no κ is proven to be positive
-            curvature = strict if strict.any() else curvature
+            strict_curvature = self.hessian.strict_curvature  # 0 if no κ is proven to be positive
+            curvature = strict_curvature if strict_curvature.any() else curvature
             unbounded = unbounded[curvature[unbounded] <= 0.0]
         if (curvature < 0.0).any():  # such terms need both bounds, and `_sum_terms` reports a missing one
-            return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
+            return BoundedTerms(point, self.implied_bounds, curvature)
         if not len(unbounded):
-            return BoundedTerms(dual, c, 0.0, box, curvature)
-        cancelled = self._cancel_residual(dual, unbounded, rows_only)
+            return BoundedTerms(point, box, curvature)
+        return self._move_multipliers(point, unbounded, curvature, rows_only)
+
+    def _move_multipliers(
+        self, point: DualPoint, unbounded: IntArray, curvature: FloatArray, rows_only: bool
+    ) -> BoundedTerms | LowerBound:
+        """Try the remedies of `_find_bounded_terms` from (PROGRAM.2) on."""
+        box = self.lb, self.ub
+        c = point.c
+        cancelled = self._cancel_residual(point.dual, unbounded, rows_only)
         if cancelled is not None:
-            still_unbounded = self._find_unbounded(cancelled[1], box)
+            still_unbounded = self._find_unbounded(cancelled.c, box)
             still_unbounded = still_unbounded[curvature[still_unbounded] <= 0.0]
             if not len(still_unbounded):
-                return BoundedTerms(*cancelled, box, curvature)
+                return BoundedTerms(cancelled, box, curvature)
             unbounded = np.union1d(unbounded, still_unbounded)
         if not rows_only:
-            exact = self._bound_in_rationals(dual, unbounded)
-            if exact is not None:
-                return exact
+            bound = self._bound_in_rationals(point.dual, unbounded)
+            if bound is not None:
+                return bound
             if self.rounding:
-                refined = self._refine_multipliers(dual, unbounded)
-                c = self._compute_residual(refined, rows_only)
-                changes = self._bound_q_change(refined, c, unbounded)
+                refined = self._evaluate(self._refine_multipliers(point.dual, unbounded), rows_only)
+                changes = self._bound_q_change(refined, unbounded)
                 if changes is not None:
-                    c.value[unbounded] = c.radius[unbounded] = 0.0
-                    return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
-        return self._use_implied_bounds(dual, c, curvature, rows_only)
+                    _set_zero(refined.c, unbounded)
+                    return BoundedTerms(refined, box, curvature, *changes)
+                c = refined.c  # less of it is rounding
+        unbounded = self._find_unbounded(c, self.implied_bounds)
+        return self._use_implied_bounds(point, unbounded[curvature[unbounded] <= 0.0], curvature, rows_only)
+
+    def _is_exactly_zero(self, dual: DualArguments, unbounded: IntArray) -> bool:
+        """Return whether Gᵀz + Aᵀy is exactly 0 at these j."""
+        columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, unbounded].T
+        return holds_exactly(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(unbounded)), equal=True)
 
     def _use_implied_bounds(
-        self, dual: DualArguments, c: Enclosure, curvature: FloatArray, rows_only: bool
+        self, point: DualPoint, unbounded: IntArray, curvature: FloatArray, rows_only: bool
     ) -> BoundedTerms | LowerBound:
-        """Return terms with a minimum over the implied bounds, (PROGRAM.8), by (PROGRAM.2) if needed; or −∞."""
-        unbounded = self._find_unbounded(c, self.implied_bounds)
-        unbounded = unbounded[curvature[unbounded] <= 0.0]
-        if len(unbounded):
-            cancelled = self._cancel_residual(dual, unbounded, rows_only)
-        else:
-            cancelled = dual, self._compute_residual(dual, rows_only), 0.0
+        """Return terms with a minimum over the implied bounds, (PROGRAM.8), by (PROGRAM.2) for these j; or −∞."""
+        if not len(unbounded):
+            return BoundedTerms(point, self.implied_bounds, curvature)
+        cancelled = self._cancel_residual(point.dual, unbounded, rows_only)
         if cancelled is not None:
-            return BoundedTerms(*cancelled, self.implied_bounds, curvature)
+            return BoundedTerms(cancelled, self.implied_bounds, curvature)
         if len(unbounded) == 1:
             names = "a variable without a bound"
         else:
             names = f"{len(unbounded)} variables without bounds"
-        return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
+        return _build_infinite_bound(point, f"the multipliers leave a rest of (QP.1) at {names}")
 
     def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
         """Return a lower bound of the value of (PROGRAM.1)."""
-        dual, c, loss, box, curvature, q_change, g_change = bounded
+        point, box, curvature, q_change, g_change = bounded
+        dual, c, loss = point
         terms, error = self._bound_box_minimum(c, curvature, dual.u, box)
         if terms == -math.inf:
             reason = "the multipliers leave a rest of (QP.1) at variables without bounds"
@@ -320,73 +237,75 @@ class QPBounds:
                     "P is positive semidefinite up to rounding only, and there are variables without bounds: give it "
                     "by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
-            return LowerBound(-math.inf, dual.y, dual.z, c.value, reason)
-        half = self.apply_hessian(dual.u)
-        square, rounding = dot_with_bound(dual.u, half.value)
-        error += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
-        rows, rounding = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([dual.z, dual.y]))
+            return _build_infinite_bound(point, reason)
+        Pu = self.hessian.apply(dual.u)
+        square, square_error = dot_with_bound(dual.u, Pu.value)
+        error += 0.5 * (square_error + float(np.abs(dual.u) @ Pu.radius)) + loss
+        rows, rows_error = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([dual.z, dual.y]))
         constant = 0.0 if rows_only else self.qp.r
-        value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
-        value -= (error + rounding + summed) * FEW_ROUNDINGS + 2.0**-52 * abs(value)
+        value, sum_error = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
+        value -= (error + rows_error + sum_error) * FEW_ROUNDINGS + 2.0 * UNIT * abs(value)
         if not math.isfinite(value):
-            return LowerBound(-math.inf, dual.y, dual.z, c.value, OVERFLOW)
+            return _build_infinite_bound(point, OVERFLOW)
         return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
-    def slacks(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def slack_variables(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Variables in exactly one row of G and none of A: their indices, the rows and the entries, (k,) each."""
-        G, A = sp.csc_array(self.G), sp.csc_array(self.A)
+        G = sp.csc_array(self.G)
+        A = sp.csc_array(self.A)
         j = np.flatnonzero((np.diff(G.indptr) == 1) & (np.diff(A.indptr) == 0))
         return j, G.indices[G.indptr[j]], G.data[G.indptr[j]]
 
     @cached
-    def slack_multipliers(self) -> tuple[FloatArray, FloatArray]:
+    def multiplier_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds of z, (m,) each: within them c_j x_j has a minimum for each slack x_j with one bound and P_jj = 0."""
         low = np.zeros(len(self.h))
         high = np.full(len(self.h), math.inf)
-        j, rows, g = self.slacks
-        up, down = np.isfinite(self.lb) & np.isinf(self.ub), np.isfinite(self.ub) & np.isinf(self.lb)
-        flat = (up | down)[j] & (self.qp.P.diagonal()[j] == 0.0) & (g != 0.0)
-        if flat.any() and self.curvature is not None:  # then a diagonal entry 0 is a row of zeros
-            j, rows, g = j[flat], rows[flat], g[flat]
-            sign = np.where(up[j], 1.0, -1.0)
+        j, rows, g = self.slack_variables
+        has_low = np.isfinite(self.lb) & np.isinf(self.ub)
+        has_high = np.isfinite(self.ub) & np.isinf(self.lb)
+        is_linear = (has_low | has_high)[j] & (self.qp.P.diagonal()[j] == 0.0) & (g != 0.0)
+        if is_linear.any() and self.hessian.curvature is not None:  # then a diagonal entry 0 is a row of zeros
+            j, rows, g = j[is_linear], rows[is_linear], g[is_linear]
+            sign = np.where(has_low[j], 1.0, -1.0)
             with np.errstate(all="ignore"):
                 end = -self.qp.q[j] / g  # c_j = 0 at end, up to rounding
                 spare = 2.0**-46 * np.abs(self.qp.q[j] / g)
-            at_most = sign * g < 0.0
-            np.minimum.at(high, rows[at_most], (end - spare)[at_most])
-            np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
+            is_upper = sign * g < 0.0
+            np.minimum.at(high, rows[is_upper], (end - spare)[is_upper])
+            np.maximum.at(low, rows[~is_upper], (end + spare)[~is_upper])
         return low, high
 
-    def _clip_to_slack_bounds(self, z: FloatArray) -> FloatArray:
-        """Clip z (m,) ≥ 0 to `slack_multipliers`, where these bounds are consistent."""
-        low, high = self.slack_multipliers
+    def _clip_multipliers(self, z: FloatArray) -> FloatArray:
+        """Clip z (m,) ≥ 0 to `multiplier_bounds`, where these are consistent."""
+        low, high = self.multiplier_bounds
         return np.clip(z, low, np.maximum(high, low))
 
-    def _move_slacks(self, x: FloatArray) -> FloatArray:
-        """Return x (n,) with slacks moved until their rows hold for certain, if their bounds permit it."""
-        j, rows, g = self.slacks
-        free = np.where(g < 0.0, np.isinf(self.ub[j]), np.isinf(self.lb[j])) & (g != 0.0)
-        if not free.any():
+    def adjust_slack_variables(self, x: FloatArray) -> FloatArray:
+        """Return x (n,) with slack variables moved until their rows hold for certain, if their bounds permit it."""
+        j, rows, g = self.slack_variables
+        is_movable = np.where(g < 0.0, np.isinf(self.ub[j]), np.isinf(self.lb[j])) & (g != 0.0)
+        if not is_movable.any():
             return x
-        rows, first = np.unique(rows[free], return_index=True)  # one slack per row
-        j, g = j[free][first], g[free][first]
+        rows, first = np.unique(rows[is_movable], return_index=True)  # one slack variable per row
+        j = j[is_movable][first]
+        g = g[is_movable][first]
         values = multiply_enclosed(sp.csr_array(self.G)[rows], as_exact(x))
         violation = values.value + values.radius - self.h[rows]
-        step = (np.maximum(violation, 0.0) / np.abs(g) + np.abs(x[j]) * 2.0**-52) * (1.0 + 2.0**-48)
-        moved_x = x.copy()
-        moved_x[j] -= np.where(violation > 0.0, np.sign(g) * step, 0.0)
-        return moved_x
+        step = (np.maximum(violation, 0.0) / np.abs(g) + np.abs(x[j]) * 2.0 * UNIT) * (1.0 + 2.0**-48)
+        adjusted = x.copy()
+        adjusted[j] -= np.where(violation > 0.0, np.sign(g) * step, 0.0)
+        return adjusted
 
-    def _compute_residual(self, dual: DualArguments, rows_only: bool) -> Enclosure:
-        """Return c of (PROGRAM.1): (n,)."""
+    def _evaluate(self, dual: DualArguments, rows_only: bool) -> DualPoint:
+        """Compute c of (PROGRAM.1), (n,)."""
         if rows_only:
             gradient = as_exact(np.zeros(self.qp.n))
         else:
-            gradient = self.apply_hessian(dual.u).add(as_exact(self.qp.q))
-        return gradient.add(multiply_enclosed(self.G.T, as_exact(dual.z))).add(
-            multiply_enclosed(self.A.T, as_exact(dual.y))
-        )
+            gradient = self.hessian.apply(dual.u).add(as_exact(self.qp.q))
+        c = gradient.add(multiply_enclosed(self.G.T, as_exact(dual.z)))
+        return DualPoint(dual, c.add(multiply_enclosed(self.A.T, as_exact(dual.y))))
 
     @cached
     def implied_bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -400,15 +319,15 @@ class QPBounds:
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
-    def _bound_q_change(
-        self, dual: DualArguments, c: Enclosure, unbounded: IntArray
-    ) -> tuple[FloatArray, float] | None:
+    def _bound_q_change(self, point: DualPoint, unbounded: IntArray) -> tuple[FloatArray, float] | None:
         """Bound the changes of q, (n,), and of entries of G, by (PROGRAM.7); None if they are too large."""
-        change, q = np.zeros(self.qp.n), np.abs(self.qp.q)
-        change[unbounded] = c.size[unbounded]
+        z = point.dual.z
+        q = np.abs(self.qp.q)
+        change = np.zeros(self.qp.n)
+        change[unbounded] = point.c.size[unbounded]
         if (change <= self.rounding * q).all():
             return change, 0.0
-        size = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
+        size = (q + abs(sp.csr_array(self.G)).T @ z) * (1.0 - gamma(len(z) + 4))
         with np.errstate(divide="ignore", invalid="ignore"):
             relative_change = np.where(change > 0.0, change / size, 0.0) * FEW_ROUNDINGS
         g_change = float(relative_change.max())
@@ -418,14 +337,16 @@ class QPBounds:
 
     def _bound_in_rationals(self, dual: DualArguments, unbounded: IntArray) -> LowerBound | None:
         """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0 for these j; None if none, or κ ≠ 0."""
-        if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
+        P = self.hessian.dense
+        if P is None or self.hessian.entry_error or self.qp.n**2 * len(unbounded) > MAX_MULTIPLICATIONS:
             return None
-        p = len(dual.y)
+        curvature = self.hessian.curvature
+        if curvature is None or curvature.any():
+            return None
         n = self.qp.n
+        p = len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
-        if n * n * len(unbounded) > MAX_MULTIPLICATIONS:
-            return None
-        M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
+        M = np.vstack([P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
         vector = find_null_vector(M[:, unbounded].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
         if vector is None or vector[-1] <= 0 or min(vector[n + p :]) < 0:
             return None
@@ -435,7 +356,7 @@ class QPBounds:
         minimum = self._minimise_exactly(c)
         if minimum is None:
             return None
-        value = Fraction(self.qp.r) - dot_exactly(u, [dot_exactly(u, row) for row in self.P.tolist()]) / 2 + minimum
+        value = Fraction(self.qp.r) - dot_exactly(u, [dot_exactly(u, row) for row in P.tolist()]) / 2 + minimum
         value -= dot_exactly(weights[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
         z = dual.z.copy()
         try:
@@ -462,7 +383,7 @@ class QPBounds:
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         if not M.shape[0] or M.shape[0] * len(unbounded) > MAX_MULTIPLICATIONS:
             return dual
-        c = self._compute_residual(dual, False).value[unbounded]
+        c = self._evaluate(dual, False).c.value[unbounded]
         sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
         weights = 1.0 / np.where(sizes[unbounded] > 0.0, sizes[unbounded], 1.0)
         step = np.linalg.lstsq(as_dense(M[:, unbounded]).T * weights[:, None], -c * weights, rcond=None)[0]
@@ -470,72 +391,66 @@ class QPBounds:
         z[tight] = np.maximum(z[tight] + step[p:], 0.0)
         return DualArguments(dual.u, dual.y + step[:p], z)
 
-    def _cancel_residual(
-        self, dual: DualArguments, unbounded: IntArray, rows_only: bool
-    ) -> tuple[DualArguments, Enclosure, float] | None:
-        """Return u, y, z near exact ones with c_j = 0 for these j, an enclosure of c, and the loss, (PROGRAM.2).
+    def _cancel_residual(self, dual: DualArguments, unbounded: IntArray, rows_only: bool) -> DualPoint | None:
+        """Move u, y and z close to exact ones with c_j = 0 for these j, (PROGRAM.2); None if that fails.
 
-        The enclosure is that of c at the exact ones, and loss bounds how much lower they make the value of (PROGRAM.1).
-        The chosen entries of (u, y, z) are moved, and `reach` bounds the distance of each from the exact one.
+        The c returned is that at the exact ones, and the loss bounds how much lower they make the value of (PROGRAM.1).
         """
-        n = self.qp.n
+        n_u = 0 if rows_only else self.qp.n  # entries of u that may move
         p = len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         columns = as_dense(M[:, unbounded]).T  # (unbounded, p + tight): derivatives of c_j by y and z
         if not rows_only:
-            columns = np.hstack([self._take_hessian_rows(unbounded), columns])
-        n_u = columns.shape[1] - p - len(tight)  # entries of u, before those of y and z
-        largest_entry = max(1.0, *(float(np.abs(vector).max(initial=0.0)) for vector in dual))
-        slack = dual.z if rows_only else np.minimum(dual.z, self.slack_multipliers[1] - dual.z)  # by which z may move
-        chosen = select_independent_columns(
-            columns * np.concatenate([np.full(n_u + p, largest_entry), np.minimum(slack, largest_entry)[tight]])
-        )
+            columns = np.hstack([self.hessian.take_rows(unbounded), columns])
+        chosen = select_independent_columns(columns * self._weight_entries(dual, tight, rows_only))
         if chosen is None:
             return None
         try:
             inverse = Inverse(columns[:, chosen])
         except np.linalg.LinAlgError:
             return None
-        reach = 0.0
-        for iteration in range(REFINEMENT_ROUNDS + 1):
-            c = self._compute_residual(dual, rows_only)
-            step, reach = inverse.solve(Enclosure(-c.value[unbounded], c.radius[unbounded]))
-            if iteration < REFINEMENT_ROUNDS:
-                full_step = np.zeros(columns.shape[1])
-                full_step[chosen] = step
-                u = dual.u.copy()
-                y = dual.y + full_step[n_u : n_u + p]
-                z = dual.z.copy()
-                u[:n_u] += full_step[:n_u]
-                z[tight] += full_step[n_u + p :]
-                dual = DualArguments(u, y, z)
-        moved_rows = chosen[chosen >= n_u] - n_u
-        if (dual.z < 0.0).any() or (dual.z[tight[moved_rows[moved_rows >= p] - p]] < reach).any():
-            return None
-        growth = 1.0 + gamma(n + 4)  # of a sum of n products, by rounding
-        moved_u = chosen[chosen < n_u]
-        radius = c.radius + reach * growth * abs(M[moved_rows]).sum(axis=0)
-        sides = np.concatenate([self.b, self.h[tight]])[moved_rows]
-        loss = reach * growth * float(np.abs(sides).sum())
-        if len(moved_u):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
-            radius = radius + reach * growth * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
-            trace = float(np.abs(self.qp.P.diagonal()).sum())
-            slope = float(self.apply_hessian(dual.u).size[moved_u].sum())
-            loss += growth * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
-        value = c.value.copy()
-        value[unbounded] = radius[unbounded] = 0.0
-        return dual, Enclosure(value, radius * FEW_ROUNDINGS), loss * FEW_ROUNDINGS
 
-    def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
-        """Return some rows of P: (rows, n)."""
-        if self.P is not None:
-            return self.P[rows]
-        assert self.factor is not None
-        Z, d = self.factor
-        block: FloatArray = as_dense(Z[rows] @ Z.T) if Z.shape[1] else np.zeros((len(rows), self.qp.n))
-        block[np.arange(len(rows)), rows] += d[rows]
-        return block
+        def solve_residual(c: Enclosure) -> tuple[FloatArray, float]:
+            return inverse.solve(Enclosure(-c.value[unbounded], c.radius[unbounded]))
+
+        for _ in range(REFINEMENT_ROUNDS):
+            step = np.zeros(columns.shape[1])
+            step[chosen] = solve_residual(self._evaluate(dual, rows_only).c)[0]
+            u = dual.u.copy()
+            u[:n_u] += step[:n_u]
+            z = dual.z.copy()
+            z[tight] += step[n_u + p :]
+            dual = DualArguments(u, dual.y + step[n_u : n_u + p], z)
+        c = self._evaluate(dual, rows_only).c
+        reach = solve_residual(c)[1]
+        moved_u = chosen[chosen < n_u]
+        moved_rows = chosen[chosen >= n_u] - n_u
+        moved_z = tight[moved_rows[moved_rows >= p] - p]
+        if (dual.z < 0.0).any() or (dual.z[moved_z] < reach).any():
+            return None
+        growth = 1.0 + gamma(self.qp.n + 4)  # of a sum of n products, by rounding
+        rhs = np.concatenate([self.b, self.h[tight]])[moved_rows]
+        radius = c.radius + reach * growth * abs(M[moved_rows]).sum(axis=0)
+        loss = reach * growth * float(np.abs(rhs).sum())
+        if len(moved_u):  # in −½uᵀPu
+            radius = radius + reach * growth * np.abs(self.hessian.take_rows(moved_u)).sum(axis=0)
+            gradient_size = float(self.hessian.apply(dual.u).size[moved_u].sum())
+            loss += growth * self.hessian.bound_change(gradient_size, len(moved_u), reach)
+        exact_c = Enclosure(c.value.copy(), radius * FEW_ROUNDINGS)
+        _set_zero(exact_c, unbounded)
+        return DualPoint(dual, exact_c, loss * FEW_ROUNDINGS)
+
+    def _weight_entries(self, dual: DualArguments, tight: IntArray, rows_only: bool) -> FloatArray:
+        """Return how far each entry of u (unless `rows_only`), y and z[tight] may move."""
+        largest_entry = max(1.0, *(float(np.abs(vector).max(initial=0.0)) for vector in dual))
+        if rows_only:
+            n_free = len(dual.y)
+            slack = dual.z
+        else:
+            n_free = len(dual.u) + len(dual.y)
+            slack = np.minimum(dual.z, self.multiplier_bounds[1] - dual.z)
+        return np.concatenate([np.full(n_free, largest_entry), np.minimum(slack, largest_entry)[tight]])
 
     @staticmethod
     def _bound_box_minimum(
@@ -561,102 +476,15 @@ class QPBounds:
         if not np.isfinite(terms).all():
             return -math.inf, 0.0
         value, rounding = sum_with_bound(terms)
-        return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
+        return value, rounding + 16.0 * UNIT * float(sizes.sum()) + len(terms) * UNDERFLOW
 
-    def bound_above(self, x: FloatArray, interior: FloatArray | Face | None, g_change: float = 0.0) -> UpperBound:
-        """Bound the optimum from above by (PROGRAM.3) at x (n,), moved towards `interior` if needed, (PROGRAM.5).
 
-        interior: An interior point (n,), or a face with a point inside it; None if unknown.
-        g_change: The point is feasible for every G that differs by at most this relative change.
-        """
-        reason = ""
-        face = interior if isinstance(interior, Face) else None
-        if g_change and face is not None:  # the rows of a face hold as equalities: their entries must not change
-            return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
-        towards = interior.interior_point if isinstance(interior, Face) else interior
-        for t in INTERIOR_STEPS if towards is not None else INTERIOR_STEPS[:1]:
-            point = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
-            if face is not None:
-                point[face.fixed] = face.interior_point[face.fixed]
-            point = self._move_slacks(point) if face is None else point
-            bound = self._bound_above_at(point, face, g_change)
-            if isinstance(bound, UpperBound):
-                return bound
-            reason = bound
-        return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, reason)
+def _build_infinite_bound(point: DualPoint, reason: str) -> LowerBound:
+    """Return the bound −∞."""
+    return LowerBound(-math.inf, point.dual.y, point.dual.z, point.c.value, reason)
 
-    def _bound_above_at(self, x: FloatArray, face: Face | None, g_change: float) -> UpperBound | str:
-        """Return the upper bound at a point within lb and ub, or the reason why there is none."""
-        equal = self.A
-        sides = self.b
-        G = self.G
-        h = self.h
-        if face is not None:
-            equal, sides = face.equalities, face.rhs
-            G = sp.csr_array(self.G)[face.slack_rows]
-            h = self.h[face.slack_rows]
-        p = len(sides)
-        moved_entries = np.zeros(0, dtype=np.intp)
-        reach = 0.0
-        if not np.isfinite(x).all():
-            return OVERFLOW
-        if p and not holds_exactly(equal, x, sides, equal=True):
-            solved = self._solve_equalities(x, equal, sides)
-            if isinstance(solved, str):
-                return solved
-            x, moved_entries, reach = solved
-        values = multiply_enclosed(G, as_exact(x))
-        needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
-        if g_change:
-            needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
-        violation = values.value + values.radius + needed * FEW_ROUNDINGS - h
-        undecided = np.flatnonzero(~(violation + 2.0**-52 * (np.abs(h) + values.size) <= 0.0))  # NaN: after overflow
-        if len(undecided) and (
-            len(moved_entries) or g_change or not holds_exactly(G[undecided], x, h[undecided], equal=False)
-        ):
-            return f"row {int(np.argmax(violation))} of G has no room"
-        value = self._bound_objective(x, moved_entries, reach)
-        return UpperBound(value, x, reach) if math.isfinite(value) else OVERFLOW
 
-    def _solve_equalities(
-        self, x: FloatArray, equal: Matrix, sides: FloatArray
-    ) -> tuple[FloatArray, IntArray, float] | str:
-        """Move p entries of x (n,) to within `reach` of a point where all p equalities hold, (PROGRAM.3), (PROGRAM.4).
-
-        Return the point, the moved entries and `reach`; or the reason why that fails.
-        """
-        p = len(sides)
-        A = as_dense(equal)
-        width = np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
-        moved_entries = select_independent_columns(A * width)
-        if moved_entries is None:
-            return f"no {p} entries of x can move so that all equalities hold"
-        x = x.copy()
-        reach = 0.0
-        try:
-            inverse = Inverse(A[:, moved_entries])
-        except np.linalg.LinAlgError:
-            return "the equalities are too ill-conditioned for floats"
-        for iteration in range(REFINEMENT_ROUNDS + 1):
-            residual = multiply_enclosed(equal, as_exact(x)).add(as_exact(-sides))
-            step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
-            if iteration < REFINEMENT_ROUNDS:
-                x[moved_entries] += step
-        if not (np.minimum(x - self.lb, self.ub - x)[moved_entries] >= reach * FEW_ROUNDINGS).all():
-            return "the equalities leave no room between the bounds"
-        return x, moved_entries, reach
-
-    def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
-        """Bound f from above at all points that differ from x (n,) by at most `reach` in each of the moved entries."""
-        curved = self.apply_hessian(x)
-        square, error = dot_with_bound(x, curved.value)
-        linear, rounding = dot_with_bound(self.qp.q, x)
-        error = 0.5 * (error + float(np.abs(x) @ curved.radius)) + rounding
-        if reach:
-            growth = 1.0 + gamma(len(moved_entries) + 4)
-            slope = float(curved.add(as_exact(self.qp.q)).size[moved_entries].sum())
-            trace = float(np.abs(self.qp.P.diagonal()).sum())
-            error += growth * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
-        value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
-        error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
-        return value + error * FEW_ROUNDINGS
+def _set_zero(c: Enclosure, indices: IntArray) -> None:
+    """Set some entries to exactly 0."""
+    c.value[indices] = 0.0
+    c.radius[indices] = 0.0

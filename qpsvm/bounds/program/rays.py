@@ -67,21 +67,21 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
 
 def _build_hessian_rows(program: QPBounds) -> FloatArray:
     """Return a matrix (k, n) with the null space of P: P itself, or for P = ZZᵀ + D the rows of Zᵀ and D."""
-    if program.factor is None:
-        assert program.P is not None
-        return program.P
-    Z, diagonal = program.factor
+    if program.hessian.factor is None:
+        assert program.hessian.dense is not None
+        return program.hessian.dense
+    Z, diagonal = program.hessian.factor
     return np.vstack([as_dense(Z).T, np.diag(diagonal)])
 
 
 def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
     """Return 2Pd (n,) exactly, for the direction with entries d at `support` and 0 elsewhere."""
-    if program.factor is None:  # P counts as ½(P + Pᵀ)
+    if program.hessian.factor is None:  # P counts as ½(P + Pᵀ)
         P = program.qp.P.dense()
         pairs = zip(P[:, support].tolist(), P.T[:, support].tolist(), strict=True)
         return [dot_exactly(d, row) + dot_exactly(d, column) for row, column in pairs]
-    Z = as_dense(program.factor[0])
-    diagonal = program.factor[1]
+    Z = as_dense(program.hessian.factor[0])
+    diagonal = program.hessian.factor[1]
     Z_products = [dot_exactly(d, column) for column in Z[support].T.tolist()]
     products = [2 * dot_exactly(Z_products, row) for row in Z.tolist()]
     for j, value in zip(support, d, strict=True):

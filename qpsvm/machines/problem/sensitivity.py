@@ -39,6 +39,10 @@ from qpsvm.space.kernels.functions import RBF, Linear
 
 #: Largest number of exchanges between the free rows and those at a bound, per degenerate row.
 MAX_EXCHANGES = 20
+#: A rate of change below this share of the others counts as 0 in (SENSE.6).
+ZERO_TOL = 1e-9
+#: Relative difference up to which derivatives along opposite directions count as opposite.
+OPPOSITE_TOL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,21 +167,24 @@ class Sensitivity(OptimalitySystem):
         """
         direction = self._read_direction(sample_weight, target, X, parameters)
         solution = self._solve_direction(direction)
+        two_sided = True
+        message = ""
         if solution is None:
             solution = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
+            two_sided = False
             message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
-            return self._build_derivative(*solution, direction, False, message)
-        if not self.is_degenerate.any():
-            return self._build_derivative(*solution, direction, True, "")
-        message = f"{int(self.is_degenerate.sum())} α are at a bound without slack: derivatives are one-sided there"
-        return self._build_derivative(*solution, direction, self._is_two_sided(direction, solution), message)
+        elif self.is_degenerate.any():
+            two_sided = self._is_two_sided(direction, solution)
+            message = f"{int(self.is_degenerate.sum())} α are at a bound without slack: derivatives are one-sided there"
+        return self._build_derivative(*solution, direction, two_sided, message)
 
     def _read_direction(
         self, sample_weight: ArrayLike | None, target: ArrayLike | None, X: ArrayLike | None,
         parameters: Mapping[str, float],
     ) -> _Direction:  # fmt: skip
         """Read the arguments of `along`."""
-        n, active_rows = self.problem.n, self.problem.active_rows
+        n = self.problem.n
+        active_rows = self.problem.active_rows
         change, gamma = self._differentiate_by_scalars(parameters)
         if sample_weight is not None:
             dweight = as_finite_vector(sample_weight, "sample_weight", n)
@@ -201,6 +208,7 @@ class Sensitivity(OptimalitySystem):
         return self._build_direction(change, gamma, dpoints)
 
     def _build_direction(self, change: DataChange, gamma: float, dpoints: FloatArray) -> _Direction:
+        """Build a direction from rates of the data, of γ and of the points."""
         dK_beta = self._differentiate_kernel_product(
             self.points, self.points, self.beta[self.S], dpoints, dpoints, gamma
         )
@@ -211,10 +219,11 @@ class Sensitivity(OptimalitySystem):
         opposite = self._solve_direction(
             self._build_direction(add_changes(None, direction.change, -1.0), -direction.gamma, -direction.dpoints)
         )
-        size = np.abs(solution[1]).max(initial=0.0) + np.abs(solution[0]).max(initial=0.0)
-        return opposite is not None and all(
-            np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(solution, opposite, strict=True)
-        )
+        if opposite is None:
+            return False
+        zero = ZERO_TOL * (np.abs(solution[1]).max(initial=0.0) + np.abs(solution[0]).max(initial=0.0))
+        pairs = zip(solution, opposite, strict=True)
+        return all(np.allclose(a, -b, rtol=OPPOSITE_TOL, atol=zero) for a, b in pairs)
 
     def _build_derivative(
         self, dmu: FloatArray, dalpha: FloatArray, direction: _Direction, two_sided: bool, message: str
@@ -230,17 +239,18 @@ class Sensitivity(OptimalitySystem):
         dmultipliers = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
         db = dmultipliers.pop("b", 0.0)
         if isinstance(self.kernel, Linear):
-            w = points.T @ dbeta + dpoints.T @ beta
+            dw = points.T @ dbeta + dpoints.T @ beta
         else:
-            w = None
+            dw = None
         extras = {name: value for name, value in dmultipliers.items() if name in ("rho", "epsilon")}
         drho = extras.get("rho", -db if self.problem._target_kind == "none" else 0.0)
         if self.problem._target_kind == "none":
             extras["rho"] = drho
-        square = float(beta @ K @ beta)  # ‖w‖²
-        dsquare = float(2.0 * beta @ K @ dbeta + beta @ dK_beta)
-        length = np.sqrt(square)
-        margin = drho / length - 0.5 * self.rho * dsquare / length**3 if length > 0.0 else float("nan")  # ρ/‖w‖
+        length = np.sqrt(float(beta @ K @ beta))  # ‖w‖
+        margin = float("nan")
+        if length > 0.0:
+            dsquare = float(2.0 * beta @ K @ dbeta + beta @ dK_beta)
+            margin = drho / length - 0.5 * self.rho * dsquare / length**3  # of ρ/‖w‖
         value = float(self.alpha @ change.level - 0.5 * beta @ dK_beta - 0.5 * np.square(self.alpha) @ change.curvature)
         value += float(self.eta @ change.upper + self.mu @ change.total)
         objective = self.svm.unit * value + change.unit * self.objective / self.svm.unit
@@ -252,7 +262,7 @@ class Sensitivity(OptimalitySystem):
             db,
             float(margin),
             objective,
-            w,
+            dw,
             extras,
             two_sided,
             message,
@@ -273,13 +283,8 @@ class Sensitivity(OptimalitySystem):
         The system is solved with the degenerate rows at their bounds. While one of them violates (SENSE.6), it changes
         sides: it becomes free, or returns to its bound (Murty's rule for linear complementarity problems).
         """
-        change, dK_beta = direction.change, direction.dK_beta
         degenerate = np.flatnonzero(self.is_degenerate)
         freed: set[int] = set()
-        size = float(np.abs(dK_beta).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
-        size += float(np.abs(change.upper).max(initial=0.0)) * self._scale + float(
-            np.abs(change.total).max(initial=0.0)
-        )
         for _ in range(MAX_EXCHANGES * len(degenerate) + 1):
             rows = np.sort(np.concatenate([np.flatnonzero(self.is_free), np.array(sorted(freed), dtype=np.int64)]))
             rows = rows.astype(np.int64)
@@ -288,51 +293,53 @@ class Sensitivity(OptimalitySystem):
                 factor = self._factor
             else:
                 factor = SymmetricSystem(self._build_matrix(rows), self._scale)
-            at = self.position[self.sample_index[rows]]
-            r = np.concatenate([  # (SENSE.2)
-                change.total - self.E[fixed].T @ change.upper[fixed],
-                change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * dK_beta[at]
-                - self._compute_Q(rows, fixed) @ change.upper[fixed],
-            ])  # fmt: skip
-            solution = factor.solve(r)
+            solution = factor.solve(self._build_right_hand_side(direction, rows, fixed))
             if solution is None:
                 return None
             dmu = solution[: len(self.mu)]
             dalpha = np.zeros(self.svm.m)
             dalpha[rows] = solution[len(self.mu) :]
-            dalpha[fixed] = change.upper[fixed]
-            misplaced = self._find_misplaced_row(degenerate, freed, dmu, dalpha, direction, size)
+            dalpha[fixed] = direction.change.upper[fixed]
+            misplaced = self._find_misplaced_row(degenerate, freed, dmu, dalpha, direction)
             if misplaced is None:
                 return dmu, dalpha
             freed ^= {misplaced}
         return None
 
-    def _find_misplaced_row(
-        self, degenerate: IntArray, freed: set[int], dmu: FloatArray, dalpha: FloatArray, direction: _Direction,
-        size: float,
-    ) -> int | None:  # fmt: skip
-        """Return the first degenerate row that is on the wrong side of (SENSE.6); None if all are on the right one.
+    def _build_right_hand_side(self, direction: _Direction, rows: IntArray, fixed: IntArray) -> FloatArray:
+        """Return r of (SENSE.2), (p + f,), for the free rows, (f,), and those at the upper bound."""
+        change = direction.change
+        dK_beta = direction.dK_beta[self.position[self.sample_index[rows]]]
+        top = change.total - self.E[fixed].T @ change.upper[fixed]
+        bottom = change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * dK_beta
+        return np.concatenate([top, bottom - self._compute_Q(rows, fixed) @ change.upper[fixed]])  # (SENSE.2)
 
-        size: Size of the right-hand side, to which the gradient's rounding is relative.
-        """
+    def _find_misplaced_row(
+        self, degenerate: IntArray, freed: set[int], dmu: FloatArray, dalpha: FloatArray, direction: _Direction
+    ) -> int | None:
+        """Return the first degenerate row that is on the wrong side of (SENSE.6); None if all are on the right one."""
         if not len(degenerate):
             return None
         k = degenerate
         change = direction.change
         dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
-        at = self.position[self.sample_index[k]]
-        dt = (
-            change.level[k]
-            - self.alpha[k] * change.curvature[k]
-            - self.sign[k] * (direction.dK_beta + self.K @ dbeta)[at]
-        )
-        dt = dt - self.E[k] @ dmu - self.curvature[k] * dalpha[k]
+        dKbeta = (direction.dK_beta + self.K @ dbeta)[self.position[self.sample_index[k]]]
+        dt = change.level[k] - self.alpha[k] * change.curvature[k] - self.sign[k] * dKbeta
+        dt = dt - self.E[k] @ dmu - self.curvature[k] * dalpha[k]  # −dg
         side = np.where(self.is_at_bound[k], -1.0, 1.0)
         inward = side * (dalpha[k] - np.where(self.is_at_bound[k], change.upper[k], 0.0))
         is_freed = np.array([row in freed for row in k.tolist()])
-        small = 1e-9 * (np.abs(dalpha).max(initial=0.0) + 1e-300)
-        is_misplaced = np.where(is_freed, inward < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
+        zero = ZERO_TOL * (np.abs(dalpha).max(initial=0.0) + 1e-300)  # not exactly 0
+        dt_zero = ZERO_TOL * (self._measure_direction(direction) + np.abs(dt).max(initial=0.0))
+        is_misplaced = np.where(is_freed, inward < -zero, side * dt > dt_zero)
         return int(k[np.argmax(is_misplaced)]) if is_misplaced.any() else None
+
+    def _measure_direction(self, direction: _Direction) -> float:
+        """Return the size of the terms of (SENSE.2), to which rounding is relative."""
+        change = direction.change
+        size = float(np.abs(direction.dK_beta).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
+        upper = float(np.abs(change.upper).max(initial=0.0)) * self._scale
+        return size + (upper + float(np.abs(change.total).max(initial=0.0)))
 
     def _vjp(
         self, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
@@ -347,7 +354,8 @@ class Sensitivity(OptimalitySystem):
         used = np.flatnonzero(self.position[self.sample_index] >= 0)
         to_alpha[used] = self.sign[used] * to_beta[self.position[self.sample_index[used]]]
         to_mu = np.array([to_b if group.multiplier == "b" else 0.0 for group in svm.groups])
-        free, bound = np.flatnonzero(self.is_free), np.flatnonzero(self.is_at_bound)
+        free = np.flatnonzero(self.is_free)
+        bound = np.flatnonzero(self.is_at_bound)
         z = self._factor.apply(np.concatenate([to_mu, to_alpha[free]]))
         z_mu = z[: len(to_mu)]
         z_free = z[len(to_mu) :]

@@ -69,11 +69,15 @@ class Iterate:
                   problem.scales.theta)
             for i in range(0, n, SETTINGS.chunk_rows)
         ]  # fmt: skip
-        self._pairs = max(1, 2 * n)
-        self._costly = not problem.n_lifted or len(self._u) > SETTINGS.costly_width
+        self._n_products = max(1, 2 * n)
+        self._is_costly = not problem.n_lifted or len(self._u) > SETTINGS.costly_width
         self._min_objective = SETTINGS.min_scale * problem.scales.force * problem.scales.room
+        self._products = np.inf  # Σcf
         self.step = 0.0
-        self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
+        self.objective = np.inf
+        self.absolute_gap = np.inf
+        self.gap = np.inf
+        self._primal_residual = np.inf
         self._best: SavedPoint | None = None
         self._best_merit = np.inf
 
@@ -101,9 +105,10 @@ class Iterate:
         vectors = self._vectors
         residual = self._newton.residual
         k = problem.n_lifted
-        lift = residual[:k]
-        rows = residual[k:]
-        gap = self._products + 0.5 * float(lift @ lift) + abs(float(rows @ self._u[k:]))  # (IPM.9)
+        lift_residual = residual[:k]
+        row_residual = residual[k:]
+        row_gap = abs(float(row_residual @ self._u[k:]))
+        gap = self._products + 0.5 * float(lift_residual @ lift_residual) + row_gap  # (IPM.9)
         self.objective = problem.objective(vectors.x, self._u, vectors.m)
         self.absolute_gap = gap
         size = max(abs(self.objective), abs(self.objective - gap), self._min_objective)
@@ -122,12 +127,14 @@ class Iterate:
 
     def compute_residuals(self) -> tuple[float, float]:
         """Return the relative residuals of (IPM.5), in the maximum norm: of the rows, and of stationarity."""
-        rows = self._problem.compute_row_residual(self._newton.residual, self._vectors.x, self._u)
+        primal = self._problem.compute_row_residual(self._newton.residual, self._vectors.x, self._u)
         pairs = [chunk.measure_stationarity() for chunk in self._chunks]
         scale = max([self._problem.scales.force, *(terms for _, terms in pairs)])
-        return rows, max((residual for residual, _ in pairs), default=0.0) / scale
+        dual = max((residual for residual, _ in pairs), default=0.0) / scale
+        return primal, dual
 
     def _save_best(self, merit: float) -> None:
+        """Save the present point as the best."""
         self._best_merit = merit
         forces = [chunk.force for chunk in self._chunks]
         force = np.concatenate(forces, axis=1) if forces else np.zeros((2, 0))
@@ -145,18 +152,18 @@ class Iterate:
         """Run one iteration: predictor, corrector, Gondzio's correctors, and the step."""
         if not self._products > 0:  # without inequalities the first point is as good as the last one
             raise NumericalTrouble("no product of a multiplier and its slack is left to make smaller")
-        goal = self._predict() * self._products / self._pairs
+        target_product = self._predict() * self._products / self._n_products  # σμ
         for chunk in self._chunks:
-            chunk.set_centring_target(goal)
+            chunk.set_centring_target(target_product)
         dx, du, dm = self._newton.solve(self._vectors.target)
         step = _choose_step_length(min(chunk.correct(dx) for chunk in self._chunks))
-        for _ in range(1 + self._costly):
-            if step > SETTINGS.sufficient_steps[self._costly]:
+        for _ in range(2 if self._is_costly else 1):
+            if step > SETTINGS.sufficient_steps[self._is_costly]:
                 break
             target_step = min(1.0, step + SETTINGS.step_increase)
             total = self._vectors.target
             for chunk in self._chunks:
-                chunk.add_centrality_correction(dx, goal, target_step, total)
+                chunk.add_centrality_correction(dx, target_product, target_step, total)
             change, du_change, dm_change = self._newton.solve(total, residual=False)
             new_step = _choose_step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
             if not new_step >= step + SETTINGS.min_gain * (target_step - step):
@@ -177,22 +184,25 @@ class Iterate:
     def _predict(self) -> float:
         """Return σ (IPM.8) from the step to products of zero, and compute e of (IPM.6)."""
         dx, _, _ = self._newton.solve(self._vectors.rho)
-        longest, second_order = 1.0, 0.0
+        largest_decrease = 1.0
+        second_order = 0.0
         for chunk in self._chunks:
-            chunk_longest, chunk_product = chunk.predict(dx)
-            longest = max(longest, chunk_longest)
+            chunk_decrease, chunk_product = chunk.predict(dx)
+            largest_decrease = max(largest_decrease, chunk_decrease)
             second_order = second_order + chunk_product
-        tau = 1.0 / longest
-        share = (1.0 - tau) - tau * tau * second_order / self._products  # (IPM.8)
-        return min(1.0, max(share, 0.0) ** SETTINGS.centring_power)
+        tau = 1.0 / largest_decrease
+        product_ratio = (1.0 - tau) - tau * tau * second_order / self._products  # (IPM.8)
+        return min(1.0, max(product_ratio, 0.0) ** SETTINGS.centring_power)
 
 
-def _choose_step_length(lowest: float) -> float:
-    """Return the step for the lowest relative change: 1 if that is safe, else a share of the longest step."""
-    if lowest > -SETTINGS.long_step_share:
+def _choose_step_length(min_change: float) -> float:
+    """Return the step for the smallest relative change: 1 if that is safe, else a share of the longest step."""
+    if min_change > -SETTINGS.long_step_share:
         return 1.0
-    longest = -1.0 / lowest
-    return longest * (SETTINGS.long_step_share if longest > SETTINGS.min_long_step else SETTINGS.short_step_share)
+    longest = -1.0 / min_change
+    if longest > SETTINGS.min_long_step:
+        return longest * SETTINGS.long_step_share
+    return longest * SETTINGS.short_step_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,14 +279,17 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             if merit <= tol:
                 return "converged"
             share = SETTINGS.max_gap_share
-            has_progress = merit < share * best_merit or iterate.absolute_gap < share * best_gap
-            stalled_iterations = 0 if has_progress else stalled_iterations + 1
+            stalled_iterations += 1
+            if merit < share * best_merit or iterate.absolute_gap < share * best_gap:
+                stalled_iterations = 0
             best_merit = min(best_merit, merit)
             best_gap = min(best_gap, iterate.absolute_gap)
             if stalled_iterations >= SETTINGS.max_stalled_iterations:
                 return "numerical_error"
-            if stop := budget.find_stop_reason(budget.clock.seconds - start_time):  # the next iteration takes as long
-                return stop
+            seconds = budget.clock.seconds - start_time  # the next iteration takes as long
+            reason = budget.find_stop_reason(seconds)
+            if reason is not None:
+                return reason
             iterate.advance()
             budget.steps += 1
         except NumericalTrouble:
@@ -284,6 +297,7 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
 
 
 def _report(iterate: Iterate, budget: Budget) -> None:
+    """Log the present point."""
     primal, dual = iterate.compute_residuals()
     budget.report(
         "interior_point", budget.steps, objective=f"{iterate.objective: .9e}", gap=iterate.gap, primal=primal,

@@ -53,8 +53,10 @@ class AugmentedLagrangian:
 
     budget: Shared with other runs of the same solve.
     stage: First word of the logged lines.
-    _W (d + 1,): W. _residuals, _arguments, _alpha, _estimate (n,): r, t, α(W) and a. _gradient, _q (d + 1,): Zᵀα and q.
+    _W, _weights, _q (d + 1,): W, Zᵀα and q.
+    _residuals, _arguments, _alpha, _estimate (n,): r, t, α(W) and a.
     _stationarity_gap, _complementarity_gap, _dual: A, B and D.
+    _outer, _shrinks: Numbers of subproblems, and of those that were not solved.
     """
 
     def __init__(self, problem: RowProblem, start: LinearStart, budget: Budget, stage: str = "rows") -> None:
@@ -64,29 +66,31 @@ class AugmentedLagrangian:
         self._newton = choose_newton_system(problem.rows, problem.ridge)
         self._losses = problem.losses
         self._W = start.W.copy()
-        self._outer, self._shrinks = 0, 0
-        if start.multiplier is None:
-            self._estimate = np.zeros(problem.rows.n)
-        else:
-            self._estimate = start.multiplier
+        self._outer = 0
+        self._shrinks = 0
+        self._estimate = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         if start.residuals is None:
             self._residuals = self._compute_residuals()
         else:
             self._residuals = start.residuals.copy()
-        self._alpha = self._gradient = self._q = np.empty(0)
+        self._alpha = np.empty(0)
+        self._weights = np.empty(0)
+        self._q = np.empty(0)
         self._response = MultiplierResponse(self._losses, start.sigma)
         self._arguments = self._response.compute_arguments(self._estimate, self._residuals)
-        self._stationarity_gap = self._complementarity_gap = self._dual = np.inf
+        self._stationarity_gap = np.inf
+        self._complementarity_gap = np.inf
+        self._dual = np.inf
         self._free_count = 0
 
-    def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[LinearPoint, StopReason]:
+    def run(self, goal: float, certify: bool = True, can_shrink: bool = True) -> tuple[LinearPoint, StopReason]:
         """Iterate until the relative gap is at most `goal`.
 
         certify: Whether to end with a feasible α and its gap, not with the estimate (ALM.5).
-        patient: Whether to shrink σ if a subproblem is not solved, instead of giving up. The problem of a band, the
+        can_shrink: Whether to shrink σ if a subproblem is not solved, instead of giving up. The problem of a band, the
             rows near their kinks in `working_set`, may have no solution.
         """
-        best = None
+        best: LinearPoint | None = None
         n_stalled = 0
         inner_goal = goal
         while True:
@@ -106,7 +110,7 @@ class AugmentedLagrangian:
                 n_stalled += 1
             if best.relative_gap <= goal:
                 return best, "converged"
-            if self._problem.is_zero_optimal(self._alpha, self._gradient):
+            if self._problem.is_zero_optimal(self._alpha, self._weights):
                 return self._certify_point(), "converged"
             reason = self._budget.find_stop_reason()
             if reason is not None:
@@ -114,7 +118,7 @@ class AugmentedLagrangian:
             if n_stalled >= SETTINGS.patience or not np.isfinite(point.gap):
                 return best, "numerical_error"
             may_continue = self._update_penalty(is_solved)
-            if not may_continue or not (is_solved or patient):
+            if not may_continue or not (is_solved or can_shrink):
                 return best, "numerical_error"
 
     def _compute_residuals(self) -> FloatArray:
@@ -124,8 +128,8 @@ class AugmentedLagrangian:
     def _solve_subproblem(self, goal: float) -> bool:
         """Take Newton steps (ALM.4) until (ALM.6) or a relative gap of `goal`; return False if σ seems too large.
 
-        That is if the steps are too many or do not descend. If the budget is spent or A is not finite, return True:
-        `run` stops then.
+        That is if the steps are too many or do not descend. If the budget is used up or A is not finite, return True,
+        and `run` stops.
         """
         for step in range(SETTINGS.patience + 1):
             self._evaluate()
@@ -142,12 +146,13 @@ class AugmentedLagrangian:
 
     def _evaluate(self) -> None:
         """Evaluate α, q, A, B and D at the present t, (ALM.2), (ALM.3) and (ALM.5)."""
-        problem, losses = self._problem, self._losses
+        problem = self._problem
+        losses = self._losses
         self._update_multipliers()
         complementarity = losses.compute_gap(self._alpha, self._residuals)
-        self._q = problem.ridge * self._W - problem.offset - self._gradient
+        self._q = problem.ridge * self._W - problem.offset - self._weights
         self._stationarity_gap, self._complementarity_gap, half_square = problem.measure_gap(
-            float(self._W[-1]), self._q, self._gradient + problem.offset, complementarity
+            float(self._W[-1]), self._q, self._weights + problem.offset, complementarity
         )
         self._dual = problem.compute_dual(losses.compute_dual_value(self._alpha), half_square)
 
@@ -158,9 +163,9 @@ class AugmentedLagrangian:
         self._alpha = self._response.compute_alpha(self._arguments)
         changed = np.flatnonzero(self._alpha != previous) if len(previous) else None
         if changed is None or not rows.is_gather_cheap(len(changed)):
-            self._gradient = rows.gradient(self._alpha)
+            self._weights = rows.gradient(self._alpha)
         elif len(changed):
-            self._gradient = self._gradient + rows.gradient(self._alpha[changed] - previous[changed], changed)
+            self._weights = self._weights + rows.gradient(self._alpha[changed] - previous[changed], changed)
 
     def _take_newton_step(self) -> bool:
         """Take one step (ALM.4); return False if no descent is left in floating point."""

@@ -256,7 +256,7 @@ class _BandSolver:
         start = LinearStart(self._W, self._alpha[index], self._sigma, self._residuals[index])
         run = AugmentedLagrangian(subproblem, start, self._budget, "band")
         while True:
-            point, reason = run.run(goal, certify=False, patient=False)
+            point, reason = run.run(goal, certify=False, can_shrink=False)
             check = self._check_all_rows(subproblem, point)
             if subproblem.is_zero_optimal(point.alpha):
                 self._best = LinearPoint(point.W, self._alpha, self._residuals, point.dual, point.gap, point.sigma)

@@ -14,8 +14,8 @@ from judge import exact_gram
 import qpsvm
 from qpsvm import CSVM, RBF, Polynomial
 from qpsvm.base.errors import DataError
-from qpsvm.bounds import points
-from qpsvm.bounds.points import Span
+from qpsvm.bounds import span
+from qpsvm.bounds.span import Span
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 from qpsvm.space.kernels.space import FeatureSpace
@@ -110,7 +110,7 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
 
 
 def test_coefficients_over_few_samples_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(points, "AFFORDABLE_VALUES", 0.0)  # as of many rows: w(α) itself is not looked at
+    monkeypatch.setattr(span, "AFFORDABLE_VALUES", 0.0)  # as of many rows: w(α) itself is not looked at
     X, y = draw_hard_labels(900)
     problem = CSVM(X, y, kernel=RBF(0.5))
     result = qpsvm.solve(problem, "kernel_newton")

@@ -43,17 +43,22 @@ from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Numbers in a strip of kernel values, which fit in the cache; and smallest and largest number of its samples.
-STRIP, MIN_ROWS, MAX_ROWS = 200_000, 256, 2048
-#: Number of columns of a block of (SPAN.5): NARROWEST at first, where the columns are large; then 1/BLOCKS_A_WIDTH of
-#: the number of columns before the block, up to WIDEST.
-NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
-#: Largest number of pivots, absolute and as a share of the support vectors: with more, direct evaluation is as cheap.
-MAX_PIVOTS, MAX_SHARE = 4000, 0.5
-#: Up to this many kernel values between all samples and the support vectors (half a minute), w(α) is another candidate
-#: next to a w over few samples.
+#: Numbers in a strip of kernel values, which fit in the cache.
+STRIP_NUMBERS = 200_000
+#: Smallest and largest number of samples of a strip.
+MIN_STRIP_ROWS, MAX_STRIP_ROWS = 256, 2048
+#: Smallest and largest number of columns of a block of (SPAN.5). The first columns are large: their blocks are small.
+MIN_WIDTH, MAX_WIDTH = 8, 64
+#: In between, the number of columns before a block, divided by its width.
+COLUMNS_PER_WIDTH = 8
+#: Largest number of pivots.
+MAX_PIVOTS = 4000
+#: Largest number of pivots as a share of the support vectors: with more, direct evaluation is as cheap.
+MAX_SHARE = 0.5
+#: With at most this many kernel values between all samples and the support vectors (half a minute), w(α) is another
+#: candidate next to a w over few samples.
 AFFORDABLE_VALUES = 4e9
-#: Up to this many (a second), ‖w − w(α)‖ of a requires_w w is also evaluated directly.
+#: With at most this many (a second), ‖w − w(α)‖ is also evaluated directly, for a w that is required.
 DIRECT_VALUES = 2e8
 
 
@@ -71,37 +76,35 @@ class Span:
         accuracy = Accuracy(space)
         self._tau = accuracy.bound_norms(pivots)
         self._bound_norms = accuracy.bound_norms
-        if self._by_differences:
-            self._epsilon = self._differences_epsilon(space.samples.longest_row)
+        if self._uses_differences:
+            d = space.samples.longest_row
+            self._epsilon = max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)  # (ACC.4), (ACC.5)
         else:
             self._epsilon = accuracy.epsilon
         self._K = self._compute_values(pivots)
         self._factorise()
         self.nearest = np.zeros(len(pivots))
-        self._residual_norm = self._residual_norm_bound = 0.0  # Σ|β_i|‖ρ_i‖ as computed, and a bound on it
+        self._residual_norm = 0.0  # Σ|β_i|‖ρ_i‖ as computed
+        self._residual_norm_bound = 0.0
         self._coefficient_size = 0.0  # Σ|β_i|a_i
         support = np.flatnonzero(beta)
-        step = int(np.clip(STRIP // max(len(self._independent), 1), MIN_ROWS, MAX_ROWS))
-        for start in range(0, len(support), step):
-            self._add_rows(support[start : start + step])
+        n_rows = int(np.clip(STRIP_NUMBERS // max(len(self._independent), 1), MIN_STRIP_ROWS, MAX_STRIP_ROWS))
+        for start in range(0, len(support), n_rows):
+            self._add_rows(support[start : start + n_rows])
 
     @cached
-    def _by_differences(self) -> bool:
+    def _uses_differences(self) -> bool:
         """Whether kernel values are computed from differences of samples, which do not cancel."""
         return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)
 
-    @staticmethod
-    def _differences_epsilon(d: int) -> float:
-        """Return ε of (ACC.4) and (ACC.5)."""
-        return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)
-
     def _compute_values(self, rows: IntArray) -> FloatArray:
         """Return kernel values between pivots and rows, each with an error of at most ε times the sizes: (r, k)."""
-        if not self._by_differences:
+        if not self._uses_differences:
             return self.space.gram.block(self.pivots, rows)
         from scipy.spatial.distance import cdist
 
-        X, kernel = self.space.X, self.space.kernel
+        X = self.space.X
+        kernel = self.space.kernel
         assert isinstance(kernel, RBF)
         exponents: FloatArray = cdist(X[self.pivots], X[rows], "sqeuclidean")
         exponents *= -float(kernel.gamma)
@@ -109,22 +112,18 @@ class Span:
 
     def _factorise(self) -> None:
         """Compute R of the numerically independent pivots, its inverse, and g of (SPAN.4)."""
-        smallest_pivot = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
-        factor, order, rank, _ = lapack.dpstrf(self._K, tol=smallest_pivot, lower=1)
+        min_pivot = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
+        factor, order, rank, _ = lapack.dpstrf(self._K, tol=min_pivot, lower=1)
         q = int(rank)
-        self._independent = order[: int(rank)] - 1
+        self._independent = order[:q] - 1
         self._R = np.asfortranarray(np.tril(factor[:q, :q]))
-        if q:
-            self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0]))
-        else:
-            self._inverse = self._R
+        self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
         tau = self._tau[self._independent]
-        self._blocks = _column_blocks(q)
+        self._blocks = _build_blocks(q)
         self._block_gamma = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
         squares = self._sum_squares(self._R.T) / (tau * tau)
-        self._block_norms, self._later_norms = (
-            np.sqrt(part.max(axis=1, initial=0.0)) * FEW_ROUNDINGS for part in (squares, _sum_later_blocks(squares))
-        )
+        self._block_norms = np.sqrt(squares.max(axis=1, initial=0.0)) * FEW_ROUNDINGS
+        self._later_norms = np.sqrt(_sum_later_blocks(squares).max(axis=1, initial=0.0)) * FEW_ROUNDINGS
         self._norm_of_R = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW_ROUNDINGS
         G, error = self._bound_residual(self._K[np.ix_(self._independent, self._independent)], self._R.T)
         self._g = float(((G + error) / tau).max(initial=0.0)) * FEW_ROUNDINGS + self._epsilon
@@ -184,12 +183,12 @@ class Span:
         return computed, (upper_bound - computed) * FEW_ROUNDINGS + 4.0 * UNIT * upper_bound
 
 
-def _column_blocks(q: int) -> list[slice]:
+def _build_blocks(q: int) -> list[slice]:
     """Return the blocks B of (SPAN.5) of q columns."""
     starts = [0]
-    width = NARROWEST
+    width = MIN_WIDTH
     while starts[-1] < q:
-        width = min(max(NARROWEST, starts[-1] // BLOCKS_A_WIDTH), WIDEST)
+        width = min(max(MIN_WIDTH, starts[-1] // COLUMNS_PER_WIDTH), MAX_WIDTH)
         starts.append(min(starts[-1] + width, q))
     return [slice(start, stop) for start, stop in pairwise(starts)]
 
@@ -204,11 +203,12 @@ def _sum_later_blocks(squares: FloatArray) -> FloatArray:
 def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires_w: bool = False) -> Span | None:
     """Build the span of the samples with nonzero coef (n,); None if they are too many, or K was modified, or w = 0.
 
-    requires_w: Whether this w is needed even if w(α) costs no more. If not, the result is None then.
+    requires_w: Whether this w is needed even if w(α) costs no more; otherwise the result is None in that case.
     """
     pivots = np.flatnonzero(coef)
-    support = int(np.count_nonzero(beta))
-    max_pivots = MAX_PIVOTS if requires_w else min(MAX_PIVOTS, MAX_SHARE * support)
+    max_pivots: float = MAX_PIVOTS
+    if not requires_w:
+        max_pivots = min(MAX_PIVOTS, MAX_SHARE * np.count_nonzero(beta))
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
     if (space.curvature(pivots) > 0.0).any():
@@ -216,32 +216,33 @@ def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires
     return None
 
 
-def find_directly_measured_points(
+def find_point_of_w(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `find_primal_points`, for coef (n,) alone: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever bound is smaller.
+    """Return the pair of `find_primal_points` for the w of coef (n,) alone, with the smaller bound of ‖w − w(α)‖.
 
     (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  unlike in (SPAN.2), the residuals ρ_i may cancel
     """
-    dual_point, point = build_kernel_point(space, beta), build_kernel_point(space, coef)
+    dual_point = build_kernel_point(space, beta)
+    point = build_kernel_point(space, coef)
     distance, radius = span.bound_distance(coef[span.pivots])
     accuracy = Accuracy(space)
-    rows = np.arange(space.n)
-    sizes = accuracy.bound_norms(rows)
-    size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
+    norms = accuracy.bound_norms(np.arange(space.n))
+    size = float((np.abs(coef) + np.abs(beta)) @ norms) * (1.0 + gamma(space.n + 4))
     square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ dual_point.u), 0.0)
+    direct_distance = math.sqrt(square)
     upper_bound = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
     if upper_bound < distance + radius:
-        distance = math.sqrt(square)
-        radius = (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
+        distance = direct_distance
+        radius = (upper_bound - direct_distance) * (1.0 + 4.0 * UNIT)
     w = PrimalPoint(point.u, None, point.half_norm, coef=coef, distance=distance, distance_radius=radius)
     return dual_point.half_norm, iter([w])
 
 
-def find_spanned_points(
+def find_points_near_w(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `find_primal_points`: coef (n,), then the w over its samples nearest to w(α), then w(α) if affordable."""
+    """Return the pair of `find_primal_points`: coef (n,), the nearest w over its samples, and w(α) if affordable."""
 
     def build_point(coefficients: FloatArray) -> PrimalPoint:
         distance, radius = span.bound_distance(coefficients)
