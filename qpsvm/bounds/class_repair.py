@@ -23,13 +23,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.all_in_one import AllInOneDual
 
 #: Bits of the sum of integers of one sample, and of all samples.
 SAMPLE_BITS, ALL_BITS = 52, 61
 #: Relative distance from a bound that counts as rounding.
-NEAR = 8 * float(np.finfo(float).eps)
+NEAR = 8 * EPS
 #: Larger numbers are replaced by this one: sums over any number of rows stay finite.
 LARGEST = 1e290
 #: All floats are multiples of 2 to this power.

@@ -36,6 +36,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import is_interrupted
@@ -166,7 +167,7 @@ def _iter_step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]
     if is_mostly_at_bounds and has_many_rows:
         yield np.zeros(len(free))
     curvature = svm.hessian.diagonal()
-    curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
+    curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), SMALLEST_NORMAL))
     yield 1.0 / curvature
     if svm.is_bounded:
         yield svm.upper
@@ -316,7 +317,7 @@ def _solve_bordered(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, 
     diagonal of Q + ER⁻¹Eᵀ is used. Shapes: Q (k, k), E (k, m), R, s (m,), r (k,).
     """
     diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), np.finfo(float).tiny)))
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), SMALLEST_NORMAL)))
     A = Q * scale
     A *= scale[:, None]
     B = scale[:, None] * E

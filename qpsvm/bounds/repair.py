@@ -31,11 +31,11 @@ import numpy as np
 
 from qpsvm.base.arrays.constant_vectors import find_common_value, multiply
 from qpsvm.base.arrays.double_double import sum_with_bound
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.class_repair import LARGEST, repair_classes
 from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual
 
-EPS = float(np.finfo(float).eps)
 #: Bound of the rounding error of a few operations, in units of EPS.
 ROUNDINGS = 8
 #: (REPAIR.9) subtracts at most this share of an α, from at most this many α.

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import cached, freeze
-from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, SMALLEST_NORMAL, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, sum_gap_terms
@@ -270,7 +270,7 @@ class Restoration:
         kappa = self.space.scale
         missing = t[mask] + np.where(self._is_equality[mask], 0.0, (INSIDE + 1.0) * r[mask])
         Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
-        norms = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))  # the system is solved with a unit diagonal
+        norms = np.sqrt(np.maximum(Q.diagonal(), SMALLEST_NORMAL))  # the system is solved with a unit diagonal
         noise = len(rows) * UNIT * float(np.max(self.gap_bounder.bound_dual_row_norms(rows) ** 2 / norms**2))
         rank_tolerance = max(RANK_TOLERANCE, 16.0 * noise)
         scaled_y = np.linalg.lstsq(Q / np.outer(norms, norms), missing / norms, rcond=rank_tolerance)[0]
@@ -287,7 +287,7 @@ class Restoration:
         G = np.column_stack([self._coordinates, self.column[self.rows] * np.sqrt(self.space.scale)]).T
         missing = t + np.where(self._is_equality, 0.0, (INSIDE + 1.0) * r)
         missing_unit = float(np.abs(missing).max()) or 1.0
-        G_unit = max(float(np.abs(G).max()), np.finfo(float).tiny)
+        G_unit = max(float(np.abs(G).max()), SMALLEST_NORMAL)
         E = np.vstack([G / G_unit, missing / missing_unit])
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.bounds.repair import make_feasible
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.relative_size import relative_to
@@ -113,7 +114,7 @@ def measure_decision_difference(at: Quantities[Any]) -> float:
         margin_level = abs(at.result.rho)
     size = max(float(np.abs(claimed_yf).max()), margin_level)
     difference = float(np.abs(at.y * at.f - claimed_yf).max())
-    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.f_term_size + abs(at.result.b))
+    rounding = ROUNDINGS * EPS * (at.f_term_size + abs(at.result.b))
     if difference > AGREEMENT_TOL * size + rounding:
         return difference / (size or 1.0)
     return 0.0

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import RESIDUAL_TOL
@@ -30,7 +31,7 @@ MAX_ULPS = 64
 
 def choose_point(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
     """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
-    rounding = MAX_ULPS * float(np.finfo(float).eps * np.abs(alpha).max())
+    rounding = MAX_ULPS * float(EPS * np.abs(alpha).max())
     is_unchanged = bool((np.abs(certified.alpha - alpha) <= rounding).all())
     if is_unchanged and certified.status is Status.OPTIMAL:
         return certified

@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _num_samples
 
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel
 from qpsvm.space.kernels.kernel import check_kernel_values, compute_variance
 from qpsvm.space.kernels.psd_rule import check_range
 
 #: Smallest γ, also used for gamma=0 and degree=0: it makes all kernel values equal, but 1/γ does not overflow.
-MIN_GAMMA = float(np.finfo(np.float64).tiny)
+MIN_GAMMA = SMALLEST_NORMAL
 #: Number of samples for which `evaluate_diagonal` evaluates a kernel matrix.
 DIAGONAL_ROWS = 64
 

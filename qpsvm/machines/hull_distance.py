@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.machines.nearest_points import find_nearest_points
@@ -32,7 +33,7 @@ SEPARATION_SHARE = 0.1
 #: Hulls closer than this many times `MEETING_SHARE` are computed again, since the truncation of K may be as large.
 REFINEMENT_FACTOR = 100.0
 #: Squared norms that centring reduces to below this share are rounding.
-ROUNDING = 8.0 * float(np.finfo(float).eps)
+ROUNDING = 8.0 * EPS
 #: Up to this many rows S is all rows; with more, it starts with about this many.
 MAX_INITIAL_ROWS = 1500
 #: S grows by at most this many rows, or by half its size if that is more.

@@ -46,6 +46,7 @@ from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import from_floats, sum_floats
+from qpsvm.base.arrays.rounding import EPS, SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.bounds.certificate import Certificate
@@ -132,7 +133,7 @@ class NuSVM(Problem):
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
         nu_max = float(self._exact_nu_max)
-        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):  # more than the rounding of a computed ν_max
+        if nu > nu_max * (1 + 1e-12 + self.n * EPS):  # more than the rounding of a computed ν_max
             raise attach_balance_proof(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
@@ -155,7 +156,7 @@ class NuSVM(Problem):
 
     def _rescale_alpha(self, alpha: FloatArray) -> FloatArray:
         """Scale α (n,) of a problem with margin level 1 to Σα = ν, (NUSVM.6)."""
-        return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
+        return alpha * (self.nu / max(float(alpha.sum()), SMALLEST_NORMAL))
 
     def _describe_caveats(self, certificate: Certificate) -> str:
         note = super()._describe_caveats(certificate)

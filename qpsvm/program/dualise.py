@@ -37,6 +37,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.program.qp import QP, Rows
@@ -115,7 +116,7 @@ def _factorise(P: Operator) -> tuple[Matrix, FloatArray]:
     if factor is not None and (factor[1] >= 0).all():
         return factor
     values, vectors = eigh(P.dense())
-    tolerance = len(values) * float(np.finfo(float).eps) * float(np.abs(values).max())
+    tolerance = len(values) * EPS * float(np.abs(values).max())
     if values[0] < -tolerance:
         raise UnsupportedError(
             f"P has the eigenvalue {values[0]:.3g}: the QP is not convex, and its Lagrangian has no least value, "

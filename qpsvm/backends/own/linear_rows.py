@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import find_middle
@@ -24,7 +25,7 @@ from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.space.operators import LowRank
 
 #: Widths count as equal if they differ by at most this share of the largest level.
-SAME = 4.0 * float(np.finfo(float).eps)
+SAME = 4.0 * EPS
 
 
 @dataclass(frozen=True, eq=False)

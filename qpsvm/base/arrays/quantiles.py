@@ -15,12 +15,12 @@ from operator import ge, gt
 import numpy as np
 
 from qpsvm.base.arrays.constant_vectors import find_common_value, sum_where
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 
 #: Up to SAMPLE points are sorted. Of more, a sample of at most SAMPLE is sorted, and the bracket ends BRACKET points of
 #: the sample below and above the estimated crossing.
 SAMPLE, BRACKET = 4096, 200
-EPS = float(np.finfo(float).eps)
 
 
 def find_quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:

@@ -18,6 +18,10 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
+#: Distance from 1 to the next double, 2u.
+EPS = 2.0**-52
+#: Smallest positive double that has all its digits.
+SMALLEST_NORMAL = 2.0**-1022
 #: A sum counts as 0 below this share of its terms, and two numbers as equal below this relative difference.
 ROUNDED = 1e-12
 #: Factor for a few roundings, where an exact count does not pay.

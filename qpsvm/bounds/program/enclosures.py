@@ -16,7 +16,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, two_product
 from qpsvm.base.arrays.rationals import have_exact_products
-from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, SMALLEST_NORMAL, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.rational import dot_exactly
 
@@ -101,7 +101,7 @@ def find_independent_rows(M: FloatArray, min_pivot: float = MIN_PIVOT) -> IntArr
         return np.zeros(0, dtype=np.intp)
     _, R, order = qr(M.T, mode="economic", pivoting=True)
     pivots = np.abs(np.diagonal(R))
-    threshold = min_pivot * max(float(pivots[0]), np.finfo(float).tiny)  # `tiny` keeps the product from underflow to 0
+    threshold = min_pivot * max(float(pivots[0]), SMALLEST_NORMAL)  # so that the product does not underflow to 0
     return np.sort(order[: np.count_nonzero(pivots > threshold)])
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL, gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
@@ -93,7 +93,7 @@ def _propose_direction(program: QPBounds) -> FloatArray | None:
     """Propose a direction (n,) with a largest entry of 1, by HiGHS over the numerical null space of P."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
-    is_curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    is_curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), SMALLEST_NORMAL)
     zero_rows = sp.csr_array(np.vstack([vectors[:, is_curved].T, as_dense(program.A)]))
     bounds = [
         (0.0 if np.isfinite(lb) else -1.0, 0.0 if np.isfinite(ub) else 1.0)

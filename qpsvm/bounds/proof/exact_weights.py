@@ -44,7 +44,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_to_pairs
 from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
-from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precomputed
 
@@ -211,7 +211,7 @@ def _find_sparse_weights(vectors: Integers, approximate: FloatArray) -> FloatArr
     Q = Q[:, np.abs(R.diagonal()) > RANK_TOL * abs(R[0, 0])]
     vertex = np.zeros(len(approximate))
     if Q.shape[1] < len(support):
-        costs = -np.log2(np.maximum(approximate[support], np.finfo(float).tiny))
+        costs = -np.log2(np.maximum(approximate[support], SMALLEST_NORMAL))
         solution = linprog(costs, A_eq=Q.T, b_eq=Q.T @ approximate[support], method="highs-ds").x
         if solution is not None:
             vertex[support] = np.maximum(solution, 0.0)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_real_vector, as_tolerance
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.faces.plotting.accepted import check_picture, suggest_alternative
@@ -37,7 +38,7 @@ MAX_HEIGHT_RATIO = 3.0
 #: The gap is marked with an arrow at the t where it is about this share of the largest gap that is drawn.
 MARKED_GAP_SHARE = 0.4
 #: Smaller gaps are rounding. They are drawn at this value, because a logarithmic axis has no 0.
-MIN_DRAWN_GAP = float(np.finfo(float).eps)
+MIN_DRAWN_GAP = EPS
 #: Approximate number of markers along a curve.
 MARKERS = 12
 

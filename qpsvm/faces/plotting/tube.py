@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.faces.plotting.accepted import build_refusal, check_machine, check_picture, suggest_alternative
@@ -185,7 +186,7 @@ def _compute_percentage_below(problem: QuantileSVR, result: SVMResult) -> float:
     """Return the share of samples clearly below the quantile, t < f by more than rounding, in percent of the weight."""
     rows, t = problem.active_rows, problem.t
     weight = problem.sample_weight[rows]
-    below = float(weight[t[rows] < result.yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
+    below = float(weight[t[rows] < result.yf[rows] - EPS**0.5 * np.abs(t).max()].sum())
     return 100 * below / float(weight.sum())
 
 

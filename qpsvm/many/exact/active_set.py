@@ -33,6 +33,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from qpsvm import core
+from qpsvm.base.arrays.rounding import EPS, SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact import events
@@ -41,7 +42,6 @@ from qpsvm.many.exact.factor import MAX_PIVOT_TOLERANCE
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.steps import Record, Steps
 
-EPS = float(np.finfo(float).eps)
 #: Distances to a bound below this share of the largest v and bound are rounding.
 MIN_DISTANCE = 1e-14
 #: Factors by which distances that are too short exceed the shortest allowed one after the shift of (ACTIVE.5): from
@@ -320,10 +320,10 @@ class ActiveSet(ActiveSetState):
         data = self.current
         free = self.factor.free
         v = self.v[free]
-        noise = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
+        noise = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), SMALLEST_NORMAL)
         finite = data.hi[np.isfinite(data.hi)]
         size = float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0))
-        min_distance = MIN_DISTANCE * max(size, np.finfo(float).tiny)
+        min_distance = MIN_DISTANCE * max(size, SMALLEST_NORMAL)
         up = _Approach(data.hi[free] - v, dv - self.slope.hi[free], noise)
         down = _Approach(v - data.lo[free], self.slope.lo[free] - dv, noise)
         k, growth = up.extend_short(min_distance, BOUND_SHIFT, self.random)

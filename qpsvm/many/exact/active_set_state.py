@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.many.exact.factor import InverseFactor
 from qpsvm.many.exact.rows import Data, SignedRows
@@ -51,7 +52,7 @@ class ActiveSetState:
         self.pinned: NDArray[np.bool_] = data.hi <= data.lo
         v = np.clip(v, data.lo, data.hi)
         largest_v = float(np.abs(v).max(initial=0.0))
-        self.width = np.maximum(np.minimum(data.hi - data.lo, 10.0 * largest_v), np.finfo(float).tiny)
+        self.width = np.maximum(np.minimum(data.hi - data.lo, 10.0 * largest_v), SMALLEST_NORMAL)
         self.kind = self._classify_rows(v)
         self.v = choose_by_kind(self.kind, data, v)
         self.f = rows.compute_f(self.v)
@@ -161,7 +162,7 @@ class ActiveSetState:
         data = self.current
         free = self.factor.free
         speed = np.abs(direction)
-        tiny = MIN_RATE * max(float(np.abs(self.v).max(initial=0.0)), np.finfo(float).tiny)
+        tiny = MIN_RATE * max(float(np.abs(self.v).max(initial=0.0)), SMALLEST_NORMAL)
         distance = np.where(direction > 0.0, data.hi[free] - self.v[free], self.v[free] - data.lo[free])
         distance = np.maximum(distance, 0.0)
         is_moving = speed > MIN_NULL_ENTRY * speed.max(initial=MIN_NULL_ENTRY)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import core
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
@@ -377,4 +378,4 @@ def _find_ends(
 def _is_close(a: FloatArray, b: FloatArray) -> bool:
     """Return whether two vectors differ by at most a few roundings."""
     size = float(np.abs(b).max(initial=0.0))
-    return bool((np.abs(a - b) <= 64.0 * np.finfo(float).eps * size).all())
+    return bool((np.abs(a - b) <= 64.0 * EPS * size).all())

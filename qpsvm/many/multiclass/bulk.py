@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.backends.packages import find_library_version
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
@@ -56,8 +57,6 @@ from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.psd_rule import TreatedGram, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Relative size of a rounding.
-EPS = float(np.finfo(float).eps)
 #: Rows of a machine up to which bulk solving is faster: with a linear kernel, with another kernel, and with another
 #: kernel and many pairs. For more rows `qpsvm.solve` is faster, as it evaluates fewer kernel values and fewer rows.
 MAX_ROWS_LINEAR, MAX_ROWS_KERNEL, MAX_ROWS_MANY_PAIRS = 600, 1200, 1500

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.limits import DEFAULT_TOLERANCE
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.machines import Problem
 from qpsvm.many.grid.walk import run_tasks
@@ -24,7 +25,7 @@ from qpsvm.solve.call import solve
 #: Time limit of a machine after the time limit of all: enough for a first point, which is certified.
 MIN_SECONDS = 1e-3
 #: α up to this share of the largest are rounding and set to 0, so that their samples are no support vectors.
-ROUNDING_SHARE = float(np.finfo(np.float64).eps)
+ROUNDING_SHARE = EPS
 
 
 def solve_each(

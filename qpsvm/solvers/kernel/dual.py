@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import Loss, take_rows
 
@@ -471,7 +472,7 @@ def _find_weighted_quantile(
     assert weights is not None
     order = np.argsort(points, kind="stable")
     mass = np.cumsum(weights[order])
-    slack = 4 * m * np.finfo(float).eps * float(mass[-1])
+    slack = 4 * m * EPS * float(mass[-1])
     first = min(int(np.searchsorted(mass, level - slack)), m - 1)
     last = min(int(np.searchsorted(mass, level + slack, side="right")), m - 1)
     return 0.5 * float(points[order[first]] + points[order[last]])

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.space.kernels.kernel_blocks import EPS
 
 #: Limit of the steps, and so of the rows in F: for more, other methods are faster.
 MAX_STEPS = 64

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
@@ -171,7 +172,7 @@ class _LibsvmRun:
         elif has_equal_bounds and kind == "OneClassSVM":
             unit = first_upper
         if "nu" in settings:  # rounding must not make the largest feasible ν infeasible
-            settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
+            settings = {"nu": settings["nu"] * (1.0 - n * EPS)}
         if has_equal_bounds and kind in ("SVC", "SVR", "NuSVR"):
             settings = {**settings, "C": first_upper}
         raw = self._run_within_limits(

@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.program.losses import take_rows
@@ -72,8 +73,6 @@ STALLED = 0.95
 MOVING_FACTOR, MOVING_ROWS = 2, 60
 #: A change of β by at most this share of its bound is rounding, and so is a relative gap up to the second number.
 ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
-#: Replaces a mean K_ii of zero.
-TINY = float(np.finfo(float).tiny)
 #: Limit of the size of F: K_FF and its factor must fit in memory and time.
 MAX_FREE_SET = 9000
 #: Limits of all rows and of free rows for (KBORDER.1): a factorisation then takes no longer than LIBSVM's loop.
@@ -108,7 +107,7 @@ def polish_by_newton(
     if u is None:
         u = multiply_gram(K, beta, beta.nonzero()[0])
     point = best = problem.build_point(beta, u)
-    kappa = max(float(K.trace()) / len(K), TINY)
+    kappa = max(float(K.trace()) / len(K), SMALLEST_NORMAL)
     sigma, lookahead = 1.0, 0.0
     ridge_increases = steps = max_free_rows = 0
     while steps < max_steps and best.gap > target and not stop():

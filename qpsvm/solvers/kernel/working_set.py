@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint, Multipliers
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
@@ -133,7 +134,7 @@ class WorkingSet:
             self.u[near] = self.blocks.compute_product(support, self.beta[support], near)
             violation = self._compute_violation(point.multipliers)
         excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
-        gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
+        gap = point.gap + excess / max(point.scale, SMALLEST_NORMAL)
         # rows farther on their right side are unlikely to violate next
         worst = float(violation[candidates].max(initial=0.0))
         return gap, self.outside[violation > -worst] if worst > 0.0 else self.outside[:0]

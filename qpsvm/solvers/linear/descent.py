@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from qpsvm import core
 from qpsvm.base.arrays.constant_vectors import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
+from qpsvm.base.arrays.rounding import SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.effort import (
@@ -187,7 +188,7 @@ class DescentRun:
         self._b = 0.0
         if has_free_intercept:  # scale of the step for b, like that of a typical row: it changes only the path
             mean_square = float(np.vdot(table[0], table[0])) / max(len(y), 1)
-            self._intercept_scale = max(mean_square, np.finfo(np.float64).tiny)
+            self._intercept_scale = max(mean_square, SMALLEST_NORMAL)
         self._alpha = np.zeros(len(y))
         self._w = np.zeros(d)
         self._pace = DescentPace(newton_seconds / DESCENT_ENTRY_SECONDS, tol)

@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qpsvm.base.arrays.rounding import EPS, SMALLEST_NORMAL
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.rows.source import sort_by_start
 from qpsvm.program.losses import compress_constant
@@ -39,11 +40,6 @@ from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.row_problem import SAMPLE_ROWS, LinearPoint, LinearStart, RowProblem, certify_pair
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.budget import Budget, StopReason
-
-#: A relative gap that is only rounding.
-EPS = float(np.finfo(float).eps)
-#: A positive number in place of a distance of 0, by which σ is divided.
-TINY = float(np.finfo(float).tiny)
 
 
 def is_large(n: int, d: int) -> bool:
@@ -214,7 +210,7 @@ class _BandSolver:
 
     def _initialise_band(self) -> None:
         """Build the band (WORK.1) at the present W and τ in one pass, with α interpolated between its bounds."""
-        tau = max(self._tau, TINY)
+        tau = max(self._tau, SMALLEST_NORMAL)
         self._sigma = self._losses.jump / tau
         if self._losses.is_smooth:
             self._sigma = min(self._sigma, self._losses.first_sigma)
@@ -334,7 +330,7 @@ class _BandSolver:
         """Return the largest distance of a violator from its kink; a tiny number if there are no violators."""
         violators = check.violators
         distances = self._losses.restrict_rows(violators).measure_kink_distance(self._residuals[violators])
-        return max(float(distances.max(initial=0.0)), TINY)
+        return max(float(distances.max(initial=0.0)), SMALLEST_NORMAL)
 
     def _replace_band(self, band: Mask) -> None:
         """Replace the band by the rows of a mask (n,); rows that leave it are fixed according to their residual."""

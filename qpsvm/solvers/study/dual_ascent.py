@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, as_dense_rows
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.solvers.shared.budget import StopReason
@@ -35,7 +36,6 @@ from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 ROUNDING = 1e-10
 #: Products with P by which its largest eigenvalue is estimated.
 POWER_ITERATIONS = 12
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.frozen import freeze
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.space.kernels.functions import RBF, Kernel, exp_in_place
-from qpsvm.space.kernels.kernel_blocks import EPS, EXPONENT_ERROR, scale_samples
+from qpsvm.space.kernels.kernel_blocks import EXPONENT_ERROR, scale_samples
 
 
 class FixedVectors:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
-from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.rounding import EPS, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomial, Precomputed, exp_in_place
@@ -49,8 +49,8 @@ TASKS = 32
 SYMMETRIC_STRIP = 192
 #: Up to this many rows, a symmetric matrix is computed in one product: mirroring would cost more than it saves.
 ONE_PRODUCT_ROWS = 600
-#: Relative size of a rounding, in double and in single precision.
-EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
+#: Relative size of a rounding in single precision.
+ROUGH_EPS = float(np.finfo(np.float32).eps)
 #: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
 #: Sparse samples are centred if that reduces the largest squared norm by more than this factor. After centring, each

@@ -28,6 +28,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.frozen import freeze
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sample_rows
@@ -35,7 +36,6 @@ from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
-EPS = float(np.finfo(np.float64).eps)
 #: The target of (PIVOT.4) below every rounding error of K.
 ROUNDED_ERROR = 1e-16
 #: Largest number of rows among which the pivots are chosen, and largest number of entries of the factor of K over them.

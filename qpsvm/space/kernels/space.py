@@ -24,7 +24,7 @@ from qpsvm.base.arrays.compression import compress_mostly_zero
 from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.double_double import dot_with_bound
 from qpsvm.base.arrays.frozen import cached, freeze
-from qpsvm.base.arrays.rounding import UNIT
+from qpsvm.base.arrays.rounding import EPS, SMALLEST_NORMAL, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
@@ -44,7 +44,7 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 SMALL_OFFSET = 100.0
 
 #: If the mean diagonal is below this, the scale is 1.
-LEAST_SCALE = 1e20 * float(np.finfo(float).tiny)
+LEAST_SCALE = 1e20 * SMALLEST_NORMAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +273,7 @@ class FeatureSpace:
     def _apply_psd_rule(self, gram: Operator) -> TreatedGram:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
         K = gram.dense()
-        tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
+        tolerance = self.n * EPS * float(np.abs(K).max()) * self.n
         if is_psd(K, tolerance):
             return TreatedGram(gram, gram)
         if self.intercept == "penalised":  # then K + 1 has to be positive semidefinite
@@ -417,7 +417,7 @@ def pivoted_cholesky(K: FloatArray, finest: bool = False) -> FloatArray:
     LAPACK Users' Guide, `dpstrf`. It stops when the largest remaining diagonal entry is below n·eps·max K_ii, or with
     `finest` below eps·max K_ii: then K_ii − ‖L_i‖² is rounding of K_ii, and the last columns are half noise.
     """
-    tolerance = (1.0 if finest else len(K)) * float(np.finfo(float).eps) * float(K.diagonal().max())
+    tolerance = (1.0 if finest else len(K)) * EPS * float(K.diagonal().max())
     factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)
     L = np.zeros((len(K), max(int(rank), 1)))
     L[pivots - 1] = np.tril(factor)[:, : L.shape[1]]
