@@ -37,7 +37,7 @@ RESULT_HINTS = {
     "score": "compare result.predict(X) with y, or use qpsvm.estimators, which have score",
     "fit": "a result is fitted; qpsvm.solve(problem) fits, and qpsvm.estimators have fit",
     "predict_proba": "probabilities need a calibrated model: qpsvm.estimators.SVC(probability=True)",
-}  # fmt: skip
+}
 
 #: Hints for missing attributes of a problem.
 PROBLEM_HINTS = {
@@ -53,7 +53,7 @@ PROBLEM_HINTS = {
     **dict.fromkeys(("gamma", "degree", "coef0"), "it belongs to the kernel: problem.kernel"),
     "sample_weights": "the weights are problem.sample_weight",
     "n_samples": "the number of samples is problem.n",
-}  # fmt: skip
+}
 
 #: Hints for arguments of other libraries.
 ARGUMENT_HINTS = {
@@ -72,7 +72,7 @@ ARGUMENT_HINTS = {
     "multi_class": "one machine for several classes is CrammerSinger or WestonWatkins; qpsvm.estimators.SVC combines "
     "machines of two classes",
     "random_state": "nothing is random here, so that no seed is needed",
-}  # fmt: skip
+}
 #: Kernel classes by their names in scikit-learn.
 KERNEL_CLASSES = {"rbf": "RBF", "poly": "Polynomial", "polynomial": "Polynomial", "sigmoid": "Sigmoid"}
 #: Parameters that belong to a kernel here.

@@ -99,11 +99,13 @@ class ClassSpace(FeatureSpace):
         ]
         return ClassPlane(
             coef=np.concatenate([plane.coef for plane in planes]),
-            w=None if w is None else np.concatenate([plane.w for plane in planes]), b=0.0, centred_b=0.0,
+            w=None if w is None else np.concatenate([plane.w for plane in planes]),
+            b=0.0,
+            centred_b=0.0,
             centred_b_radius=2.0 * max(plane.centred_b_radius for plane in planes),  # a margin has b_y − b_c
             intercepts=np.array([plane.b for plane in planes]),
             centred_intercepts=np.array([plane.centred_b for plane in planes]),
-        )  # fmt: skip
+        )
 
 
 class ClassAccuracy(Accuracy):

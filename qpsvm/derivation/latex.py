@@ -15,9 +15,10 @@ TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+ ?|\\.|\s+|.", re.DOTA
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 #: Text of spaces, by LaTeX: after a character, and after a space.
 SPACES = {
-    **dict.fromkeys((" ", r"\,", r"\;", "~"), (NO_BREAK_SPACE, "")), r"\ ": (" ", ""),
+    **dict.fromkeys((" ", r"\,", r"\;", "~"), (NO_BREAK_SPACE, "")),
+    r"\ ": (" ", ""),
     **dict.fromkeys((r"\quad", r"\qquad"), ("  ", " ")),
-}  # fmt: skip
+}
 #: Unicode text of letters and signs, by LaTeX.
 SYMBOLS = {
     **{rf"\{name}": sign for name, sign in GREEK.items()}, r"\top": "ᵀ", r"\|": "‖", r"\langle": "⟨", r"\rangle": "⟩",

@@ -36,7 +36,7 @@ def to_identifier(latex: str) -> str:
 
 def letter(
     latex: str, value: Callable[[Any], Any] | str = "", python: str = "", text: str = "", rank: int = ATOM
-) -> Term:  # fmt: skip
+) -> Term:
     """Build a letter, whose value is an attribute of the point or is computed from it; its name by default."""
     python = python or to_identifier(latex)
     name = value or python

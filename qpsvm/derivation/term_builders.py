@@ -65,7 +65,7 @@ def dot(row: Term | float, column: Term) -> Term:
     parts = (reindex(term(row)), reindex(column))
     return Term(
         (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT
-    )  # fmt: skip
+    )
 
 
 def largest_of(*parts: Term | float) -> Term:

@@ -52,8 +52,9 @@ from qpsvm.space.kernels.functions import Linear
 LOSS_MACHINES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
 #: The name in `EpsilonSVR` of each loss of `LinearSVR`.
 TUBE_LOSSES: dict[str, Literal["absolute", "squared"]] = {
-    "epsilon_insensitive": "absolute", "squared_epsilon_insensitive": "squared",
-}  # fmt: skip
+    "epsilon_insensitive": "absolute",
+    "squared_epsilon_insensitive": "squared",
+}
 
 
 class LinearMachine(Estimator):
@@ -355,10 +356,12 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         "C": ParameterInfo("float", "Penalty of an error beyond the tube, positive.", 1.0, as_positive),
         "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
         "loss": ParameterInfo(
-            '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",
-            "epsilon_insensitive", make_choice_check(*TUBE_LOSSES),
+            '{"epsilon_insensitive", "squared_epsilon_insensitive"}',
+            "An error e costs C e or C e².",
+            "epsilon_insensitive",
+            make_choice_check(*TUBE_LOSSES),
         ),
-    }  # fmt: skip
+    }
     _attribute_names: ClassVar[tuple[str, ...]] = (*LinearMachine._attribute_names, "result_")
 
     def _check_parameters(self) -> None:

@@ -58,7 +58,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "gap_": ("float", "The largest certified relative gap of the machines."),
     "result_": ("SVMResult", "The certified result."),
     "results_": (
-        "sequence of SVMResult", "The certified result of each machine; for two classes there is also `result_`.",
+        "sequence of SVMResult",
+        "The certified result of each machine; for two classes there is also `result_`.",
     ),
     "n_iter_": ("int or ndarray of int32, shape (P,)", "Iterations of the solver."),
     "class_weight_": ("ndarray, shape (k,)", "The factor of C of each class."),
@@ -66,7 +67,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "shape_fit_": ("tuple of int", "The shape of X."),
     "n_features_in_": ("int", "Number of features d."),
     "feature_names_in_": ("ndarray of str, shape (d,)", "Names of the features, if X was a data frame."),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

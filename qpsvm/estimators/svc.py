@@ -219,9 +219,10 @@ class SVC(KernelClassifier):
         "C": ParameterInfo(
             "float",
             "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` if there is none.",
-            1.0, check_penalty,
+            1.0,
+            check_penalty,
         )
-    }  # fmt: skip
+    }
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return (HARD, {}) if math.inf == self.C else (SOFT, {"C": self.C})
@@ -261,7 +262,8 @@ class NuSVC(KernelClassifier):
             "float",
             "In (0, 1], and at most 2·min(S₊, S₋)/S for every two classes, with S the sum of their weights: upper "
             "bound on the fraction of margin errors, lower bound on that of support vectors.",
-            0.5, check_share,
+            0.5,
+            check_share,
         ),
         "fit_intercept": ParameterInfo(
             "bool", "Must be True: a ν-SVM has an intercept.", True, make_intercept_check("SVC")
@@ -269,9 +271,10 @@ class NuSVC(KernelClassifier):
         "multi_class": ParameterInfo(
             '{"ovo", "ovr"}',
             "For more than two classes: one machine per pair of classes, or one per class against all others.",
-            "ovo", make_choice_check("ovo", "ovr"),
+            "ovo",
+            make_choice_check("ovo", "ovr"),
         ),
-    }  # fmt: skip
+    }
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}

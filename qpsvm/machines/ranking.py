@@ -285,10 +285,11 @@ class Ranking(Problem):
         entries = np.tile([1.0, -1.0], m)
         row_starts = np.arange(0, 2 * m + 1, 2)
         return Specification(  # (RANK.2), (RANK.9)
-            sign=repeat_value(1.0, m), level=1.0,
+            sign=repeat_value(1.0, m),
+            level=1.0,
             upper=multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
             mix=sp.csr_array((entries, active_index[pairs].ravel(), row_starts), shape=(m, len(self.active_rows))),  # A
-        )  # fmt: skip
+        )
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
         del svm

@@ -70,8 +70,10 @@ def _describe_sizes(qp: Any) -> list[tuple[str, str]]:
 
 def _format_numbers(qp: Any) -> tuple[list[str], list[Line]]:
     """Return the numbers of a small QP."""
-    groups = {letter: [(name, group.rows) for name, group in qp.constraints.items() if group.matrix == letter]
-              for letter in "GA"}  # fmt: skip
+    groups = {
+        letter: [(name, group.rows) for name, group in qp.constraints.items() if group.matrix == letter]
+        for letter in "GA"
+    }
     rows = [("G", qp.G, qp.h, groups["G"]), ("A", qp.A, qp.b, groups["A"])]
     return build_lines(qp.P, qp.q, qp.variables, rows, {"lb": qp.lb, "ub": qp.ub})
 

@@ -73,11 +73,13 @@ def _build_data(qp: QP) -> SolverData:
         G = sp.vstack([sp.csr_array(qp.G), G], format="csr")
         h = np.concatenate([qp.h, h])
     return SolverData(
-        P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
-        G=to_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
+        P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()),
+        q=matrix(qp.q),
+        G=to_sparse(G) if len(h) else None,
+        h=matrix(h) if len(h) else None,
         A=None if qp.A is None else to_sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
         b=None if qp.b is None else matrix(qp.b),
-    )  # fmt: skip
+    )
 
 
 class CvxoptCompiled(Compiled):

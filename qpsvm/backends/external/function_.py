@@ -109,9 +109,10 @@ class FunctionCompiled(Compiled):
             raise build_protocol_error(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
         if z is None and rows:
             raise build_protocol_error(
-                name, f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
+                name,
+                f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
                 "return (x, y, z)",
-            )  # fmt: skip
+            )
         vectors: dict[str, Any] = {
             "x": as_vector(name, x, "x", qp.n),
             "y": np.zeros(equalities) if y is None else as_vector(name, y, "y", equalities),

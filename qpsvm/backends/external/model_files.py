@@ -56,9 +56,11 @@ def _load_highs() -> tuple[Any, Any]:
     with capture_output("HiGHS", descriptors=True):  # the first instance in a process prints a banner
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in (
-        ("output_flag", False), ("small_matrix_value", SMALLEST), ("large_matrix_value", np.inf),
+        ("output_flag", False),
+        ("small_matrix_value", SMALLEST),
+        ("large_matrix_value", np.inf),
         ("infinite_cost", np.inf),
-    ):  # fmt: skip
+    ):
         highs.setOptionValue(name, value)
     return highspy, highs
 

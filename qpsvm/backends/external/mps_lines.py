@@ -264,18 +264,20 @@ class _MPSReader:
         for (first, second), (value, line) in self.matrix.items() if self.is_full else ():
             if self.matrix.get((second, first), (0.0, 0))[0] != value:
                 raise _LineError(
-                    line, f"QMATRIX holds both triangles, and ({first}, {second}) is {value:g} where ({second}, "
+                    line,
+                    f"QMATRIX holds both triangles, and ({first}, {second}) is {value:g} where ({second}, "
                     f"{first}) is not; write QUADOBJ above one triangle",
-                )  # fmt: skip
+                )
 
     def _check_negative_bounds(self) -> None:
         """Check that no upper bound alone is negative: the lower one is then 0 or −∞. Raises _LineError."""
         for (column, side), (value, line) in self.bounds.items():
             if side == "upper" and value < 0.0 and (column, "lower") not in self.bounds:
                 raise _LineError(
-                    line, f"the upper bound {value:g} of {format_value(column)} is below the lower bound 0 that holds "
+                    line,
+                    f"the upper bound {value:g} of {format_value(column)} is below the lower bound 0 that holds "
                     f"by default, and some programs then take -infinity; add a bound MI or LO of {column}",
-                )  # fmt: skip
+                )
 
     @property
     def _is_from_highs(self) -> bool:

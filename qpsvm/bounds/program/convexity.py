@@ -31,8 +31,10 @@ from qpsvm.bounds.program.enclosures import as_exact, multiply_enclosed
 FRACTION_LIMIT = 24
 #: Shifts t of (CONVEX.5), tried in decreasing order: their sums with a diagonal in [½, 2] are exact.
 SHIFTS = (
-    *(2.0**-k for k in (*range(3, 43, 4), *range(43, 52))), 0.0, *(-(2.0**-k) for k in range(51, 30, -2)),
-)  # fmt: skip
+    *(2.0**-k for k in (*range(3, 43, 4), *range(43, 52))),
+    0.0,
+    *(-(2.0**-k) for k in range(51, 30, -2)),
+)
 #: The diagonal of M is below 2, so a larger entry makes a 2 × 2 minor negative: P is not semidefinite.
 LARGEST_ENTRY = 2.0
 

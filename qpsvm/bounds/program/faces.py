@@ -80,11 +80,10 @@ def iter_interior_multipliers(program: QPBounds, u: FloatArray) -> Iterator[tupl
         solution = solve_linear_program(
             cost=np.concatenate([np.zeros(p + m), -np.ones(n_t)]),
             bounds=[(None, None)] * p + [(0.0, None)] * m + [(0.0, 1.0)] * n_t,
-            equalities=(
-                sp.hstack([columns[:, free].T, sp.csr_array((len(free), n_t))], format="csr"), -gradient[free]
-            ),
-            inequalities=(inequalities, np.concatenate([gradient[up], -gradient[down]])), seconds=program.seconds,
-        )  # fmt: skip
+            equalities=(sp.hstack([columns[:, free].T, sp.csr_array((len(free), n_t))], format="csr"), -gradient[free]),
+            inequalities=(inequalities, np.concatenate([gradient[up], -gradient[down]])),
+            seconds=program.seconds,
+        )
         if solution is not None:
             yield solution.x[:p], solution.x[p : p + m]
 
@@ -144,11 +143,12 @@ def _find_point_of_maximal_slack(program: QPBounds) -> tuple[FloatArray, FloatAr
         cost=np.concatenate([np.zeros(n + 1), -np.ones(n_slacks)]),
         bounds=[(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * n_slacks,
         equalities=(
-            sp.hstack([equalities, sp.csr_array((n_equalities, n_slacks))], format="csr"), np.zeros(n_equalities)
+            sp.hstack([equalities, sp.csr_array((n_equalities, n_slacks))], format="csr"),
+            np.zeros(n_equalities),
         ),
         inequalities=(sp.hstack([inequalities, sp.eye_array(n_slacks)], format="csr"), np.zeros(n_slacks)),
         seconds=program.seconds,
-    )  # fmt: skip
+    )
     if solution is None:
         return None
     x = solution.x[:n]

@@ -199,9 +199,11 @@ TABLE_OPTIONS: dict[str, Any] = {
     "decimal?": {".", ","}, "encoding?": TEXT,
 }  # fmt: skip
 OPTIONS_OF_KIND: Any = {
-    "libsvm": {**READING_OPTIONS, "first_index?": INDEX}, "csv": TABLE_OPTIONS, "npy": TABLE_OPTIONS,
+    "libsvm": {**READING_OPTIONS, "first_index?": INDEX},
+    "csv": TABLE_OPTIONS,
+    "npy": TABLE_OPTIONS,
     None: TABLE_OPTIONS,
-}  # fmt: skip
+}
 
 
 def check_form(value: Any, form: Any, where: str) -> None:
@@ -929,12 +931,13 @@ def bound_slacks(program: DualProgram, plane_values: PlaneValues, mu: dict[str, 
     """Enclose t_k, the violation of each row."""
     return [
         [
-            row.l - sum(E * mu[g] for g, E in row.E.items())
+            row.l
+            - sum(E * mu[g] for g, E in row.E.items())
             - row.s * sum(factor * plane_values.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
             for k in (0, 1)
         ]
         for row in program.rows
-    ]  # fmt: skip
+    ]
 
 
 def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fraction]) -> bool:
@@ -1261,10 +1264,11 @@ class ProgramClaims(NamedTuple):
         if "b" in claim:
             return abs(Fraction(*claim["b"]) - self.mu["b"]) <= MAX_ROUNDING_SHARE * (abs(self.mu["b"]) + largest_value)
         sizes = [
-            abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest_value
+            abs(row.l)
+            + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest_value
             + sum(abs(E * self.mu[g]) for g, E in row.E.items())
             for row in self.program.rows
-        ]  # fmt: skip
+        ]
         return all(v <= MAX_ROUNDING_SHARE * sizes[k] for k, v in claim["lower"])
 
 
@@ -1359,8 +1363,10 @@ def describe_machine(proof: Any, n: int) -> str:
     machine = proof["machine"]
     about = {**machine["parameters"], "kernel": machine["kernel"]["name"]}
     about |= {key: value for key, value in machine["kernel"].items() if key != "name"}
-    parts = [f"{key} of each row in the file" if isinstance(value, list) else f"{key} {value}"
-             for key, value in about.items()]  # fmt: skip
+    parts = [
+        f"{key} of each row in the file" if isinstance(value, list) else f"{key} {value}"
+        for key, value in about.items()
+    ]
     if "weights" in machine:
         parts += [f"weights in the file, which {n - machine['weights'].count(0)} of {n} rows have"]
     for key, entries in (("pairs", machine.get("pairs")), ("rows", machine.get("rows", {}).get("each"))):

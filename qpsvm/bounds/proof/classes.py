@@ -125,11 +125,12 @@ class ExactClassSpace(Space):
         )
         dual_halves = [part.dual_half_square for part in measurements if part.dual_half_square is not None]
         return SpaceMeasurement(
-            PointValues(high, low, radius), _bound_norm([part.distance for part in measurements]),
+            PointValues(high, low, radius),
+            _bound_norm([part.distance for part in measurements]),
             _add_outwards([part.half_square for part in measurements]),
             _add_outwards(dual_halves) if len(dual_halves) == self.k else None,
             sum_rounded_down(*(part.min_half_square_distance for part in measurements)),
-        )  # fmt: skip
+        )
 
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Evaluate the points of each class in double-double."""

@@ -37,4 +37,4 @@ __all__ = [
     "describe_columns",
     "read_table",
     "read_with_encoding",
-]  # fmt: skip
+]

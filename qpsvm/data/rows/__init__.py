@@ -29,4 +29,4 @@ __all__ = [
     "as_block",
     "as_row_source",
     "standardise_rows",
-]  # fmt: skip
+]

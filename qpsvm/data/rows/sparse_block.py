@@ -109,9 +109,10 @@ class SparseBlock(Block):
         S = np.zeros((self.d, self.d))
         s = np.zeros(self.d)
         arrays = (
-            np.ascontiguousarray(X.data, np.float64), np.ascontiguousarray(X.indices, X.indices.dtype),
+            np.ascontiguousarray(X.data, np.float64),
+            np.ascontiguousarray(X.indices, X.indices.dtype),
             np.ascontiguousarray(X.indptr, X.indices.dtype),
-        )  # fmt: skip
+        )
         factors = b"" if scale is None else np.ascontiguousarray(scale, dtype=np.float64)
         core.compiled.moments(*arrays, X.indices.itemsize, np.ascontiguousarray(rows, dtype=np.int64), factors, S, s)
         return S, s

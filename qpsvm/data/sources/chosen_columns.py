@@ -42,8 +42,9 @@ def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, 
         raise DataError(f"{where} has the column {repeated!r} twice; give each its own name")
     roles = {
         option: _find_column(names, given, option, where)
-        for option, given in (("target", target), ("weight", weight)) if given is not None
-    }  # fmt: skip
+        for option, given in (("target", target), ("weight", weight))
+        if given is not None
+    }
     if len(set(roles.values())) < len(roles):
         raise ParameterError(f"column {names[roles['target']]!r} cannot be both target and weight")
     features = _find_features(names, columns, roles, where)

@@ -33,8 +33,10 @@ HEAD_BYTES = 1 << 16
 MAGIC_BYTES = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
 BINARY_EXTENSIONS = (".npy", ".parquet", ".feather", ".arrow")
 #: The first bytes of unsupported formats, with a description and advice for the message.
-UNSUPPORTED_MAGIC_BYTES = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
-                           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
+UNSUPPORTED_MAGIC_BYTES = {
+    b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
+    b"\x89HDF": "HDF5: write its array as .npy",
+}
 
 
 def open_rows(

@@ -182,8 +182,9 @@ def build_w_step(problem: AllInOneProblem) -> Step:
     w_of_beta = letter(
         r"\sum_i\beta_{ic}\,\varphi(x_i)",
         lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.f_of_alpha.ravel(),
-        "beta.T @ phi(X)", "Σ β_ic φ(x_i)"
-    )  # fmt: skip
+        "beta.T @ phi(X)",
+        "Σ β_ic φ(x_i)",
+    )
     own_beta = letter(r"\beta_{iy_i}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
     return step(
         "Stationarity in w",
@@ -289,9 +290,11 @@ def build_recovered_f_step(terms: AllInOneTerms) -> Step:
     else:
         b = None
     sums = letter(
-        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.f_of_alpha - terms.has_b * at.b).ravel(), "K @ beta",
-        "Σ_j β_jc K(x_j, x_i)"
-    )  # fmt: skip
+        r"\sum_i\beta_{ic}K(x_i,x)",
+        lambda at: (at.f_of_alpha - terms.has_b * at.b).ravel(),
+        "K @ beta",
+        "Σ_j β_jc K(x_j, x_i)",
+    )
     sum_of_w = letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic")
     return step(
         "Recovering f",

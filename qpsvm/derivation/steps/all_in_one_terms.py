@@ -29,9 +29,10 @@ B = letter("b_c", lambda at: at.beta_sums if at.intercept_in_kernel else at.b)
 SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
 SQUARE_OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
 SQUARED_DISTANCE = letter(
-    r"\|w_c-w_c(\alpha)\|^2", lambda at: at.squares - 2.0 * (at.beta * (at.f - B.value(at))).sum(axis=0)
-    + at.squares_of_alpha, "norm(w - w_of_alpha, axis=1)**2",
-)  # fmt: skip
+    r"\|w_c-w_c(\alpha)\|^2",
+    lambda at: at.squares - 2.0 * (at.beta * (at.f - B.value(at))).sum(axis=0) + at.squares_of_alpha,
+    "norm(w - w_of_alpha, axis=1)**2",
+)
 QP_VALUE = letter(
     "",
     lambda at: -at.problem.qp("dual").objective(at.dual.flatten_alpha(at.alpha)),

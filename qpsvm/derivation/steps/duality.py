@@ -111,8 +111,10 @@ def build_strong_duality_step(machine: Formulas, rows: str = "samples") -> Step:
     D = machine.build_dual_value()
     P_named, D_named = P.with_name("the primal's value"), D.with_name("the dual's value")
     lines = (
-        display(P), display(D, r"\quad="), build_value_line(P_named, "=", D_named, map_point=sym.with_needed_slack)
-    )  # fmt: skip
+        display(P),
+        display(D, r"\quad="),
+        build_value_line(P_named, "=", D_named, map_point=sym.with_needed_slack),
+    )
     return step(
         "Strong duality",
         "The constraints are linear, so no gap remains: both optimal values are the same number. The library "

@@ -36,10 +36,12 @@ def build_terms(problem: EpsilonSVR) -> Formulas:
         return two.build_terms(problem, total(two.C * (two.XI + two.XI_STAR)))
     above, below = two.XI - XI_OF_ALPHA[0], two.XI_STAR - XI_OF_ALPHA[1]
     return two.build_terms(
-        problem, total(two.C * (two.XI**2 + two.XI_STAR**2)), has_linear_penalty=False,
+        problem,
+        total(two.C * (two.XI**2 + two.XI_STAR**2)),
+        has_linear_penalty=False,
         curvature_term=total((two.ABOVE**2 + two.BELOW**2) / (4 * two.C)),
         curvature_gap=total(two.C * (above**2 + below**2)),
-    )  # fmt: skip
+    )
 
 
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
@@ -89,7 +91,7 @@ def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
     """Build the steps that differ for the squared loss."""
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
-    )  # fmt: skip
+    )
     slopes = [
         line(alpha, "=", 2 * two.C * xi, scale=sym.make_reader("box", half))
         for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
@@ -129,4 +131,4 @@ def build_edge_case(half: int, squared: bool) -> EquationLine:
     code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
     return case(
         Subset(code, lambda at: np.split(sym.is_free(at), 2)[half]), premise, line(sym.B, "=", b - sym.U, scale="level")
-    )  # fmt: skip
+    )

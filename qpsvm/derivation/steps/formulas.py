@@ -62,7 +62,7 @@ def build_value_line(first: Term, *rest: Any, **fields: Any) -> EquationLine:
 
 def case(
     kind: Subset, premise: tuple[Any, ...] | EquationLine, conclusion: tuple[Any, ...] | EquationLine, box: Any = "box"
-) -> EquationLine:  # fmt: skip
+) -> EquationLine:
     """Build the line "premise about α ⇒ conclusion about f", which is measured at the samples of one kind.
 
     premise, conclusion: A line, or the arguments of `line`.
@@ -477,8 +477,9 @@ class Formulas:
         coef_texts = " ".join(reindex(self.coef, index).text() for index in ("_i", "_j"))
         coef = self.coef.python()
         double_sum = letter(
-            rf"\sum_{{i,j}}{self.pair_factor} {kernel}", 
+            rf"\sum_{{i,j}}{self.pair_factor} {kernel}",
             lambda at: at.quadratic + self.has_penalised_b * at.beta.sum() ** 2,
-            f"({coef}) @ (K{' + 1' * self.has_penalised_b}) @ ({coef})", f"Σ {coef_texts} {text}",
-        )  # fmt: skip
+            f"({coef}) @ (K{' + 1' * self.has_penalised_b}) @ ({coef})",
+            f"Σ {coef_texts} {text}",
+        )
         return multiply(self.norm_factor, double_sum)

@@ -52,9 +52,11 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     psi = letter(r"\psi_i(t)", lambda at: at.compute_losses(at.xi), "psi")
     minimum = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
     smaller_penalty = letter(
-        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", minimum.value,
-        "minimum(C * t, C * t**2 / (2 * kappa))", "min(C_i t, C_i t²/(2κ))"
-    )  # fmt: skip
+        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)",
+        minimum.value,
+        "minimum(C * t, C * t**2 / (2 * kappa))",
+        "min(C_i t, C_i t²/(2κ))",
+    )
     xi_line = line(XI, "=", CURVE, scale="level", before=write_stationarity(r"\xi_i"))
     return build_steps(
         soft,

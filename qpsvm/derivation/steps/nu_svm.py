@@ -41,9 +41,11 @@ def build_terms(problem: NuSVM) -> Formulas:
 def sum_over_class(sign: str) -> Term:
     """Sum α_i over one class."""
     return letter(
-        rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
-        f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1"
-    )  # fmt: skip
+        rf"\sum_{{y_i={sign}1}}\alpha_i",
+        lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
+        f"sum(alpha[y == {sign}1])",
+        f"Σ α_i over the class {sign}1",
+    )
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:

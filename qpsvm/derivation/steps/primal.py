@@ -44,9 +44,10 @@ def build_lagrangian_step(
         build_value_line(L.with_name("L"), "=", machine.objective.with_name("the primal's value")),
     )
     return step(
-        "Lagrangian", f"{first} At the solution the products vanish, so L equals the primal value.",
+        "Lagrangian",
+        f"{first} At the solution the products vanish, so L equals the primal value.",
         Equation("aligned", lines),
-    )  # fmt: skip
+    )
 
 
 def _build_constraint_line(machine: Formulas) -> EquationLine:

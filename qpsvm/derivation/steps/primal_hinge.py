@@ -74,9 +74,11 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
 def _build_c_svm_step(machine: Formulas) -> Step:
     """Build the step about the C-SVM with C_i = p_i/λ."""
     c_svm_value = letter(
-        "", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
-        "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α",
-    )  # fmt: skip
+        "",
+        lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
+        "-lam * c_svm.objective(alpha)",
+        "λ times the value of the C-SVM's dual at α",
+    )
     scaled_objective = line(
         1 / LAM * machine.objective, "=", HALF * machine.norm + total(sym.C * sym.XI),
         left="", scale=lambda at: at.objective_scale / at.problem.lam,
@@ -117,9 +119,11 @@ def _build_qp_multiplier_step() -> Step:
 def _build_feature_of_ones_step(machine: Formulas) -> Step:
     """Build the step about a penalised b as the weight of a constant feature."""
     f_of_alpha = letter(
-        r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
-        "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
-    )  # fmt: skip
+        r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)",
+        lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
+        "(K + 1) @ (alpha * y)",
+        "Σ_j α_j y_j (K(x_j, x_i) + 1)",
+    )
     f_line = line(
         sym.F, "=", f_of_alpha, left=r"\phantom{f(x_i)}",
         scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
@@ -159,9 +163,7 @@ def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
 
 def _build_gradient_term(name: str, symbol: str) -> Term:
     """Build the term of a block of the gradient, by the name of the block and the symbol of its variables."""
-    return letter(
-        "", lambda at: compute_gradient_blocks(at)[name], f"gradient[{name!r}]", f"the gradient in {symbol}"
-    )  # fmt: skip
+    return letter("", lambda at: compute_gradient_blocks(at)[name], f"gradient[{name!r}]", f"the gradient in {symbol}")
 
 
 def _compute_b_scale(at: At) -> float:

@@ -83,9 +83,10 @@ def _build_order_step() -> Step:
     """Build the step about the margin: the distance along w of a pair whose scores are 1 apart."""
     distance_along_w = letter(
         r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
-        lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
-        "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
-    )  # fmt: skip
+        lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at),
+        "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
+        "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖",
+    )
     return step(
         "Order",
         "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
@@ -103,10 +104,12 @@ def _build_order_step() -> Step:
 def _build_stationarity_step(machine: Formulas) -> Step:
     """Build the step ∂L/∂w = 0: w as a sum over the pairs, and as one over the samples."""
     sum_over_pairs = operation(
-        r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
+        r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)",
+        "Σ %s (φ(x_i_k) − φ(x_j_k))",
         "(phi(X[i]) - phi(X[j])).T @ %s",
-        _combine_differences, ALPHA,
-    )  # fmt: skip
+        _combine_differences,
+        ALPHA,
+    )
     stationary = write_stationarity("w")
     return step(
         "Stationarity in w",
@@ -140,9 +143,11 @@ def _build_score_step(problem: Ranking) -> Step:
 def _build_c_svm_step() -> Step:
     """Build the step about the C-SVM whose samples are the differences of the pairs."""
     c_svm_value = letter(
-        "", _evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
-        "the value of the C-SVM over differences"
-    )  # fmt: skip
+        "",
+        _evaluate_difference_svm,
+        "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
+        "the value of the C-SVM over differences",
+    )
     return step(
         "The same as a C-SVM of differences",
         "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "

@@ -39,9 +39,11 @@ def build_recovered_f_step(machine: Formulas) -> Step:
         f"Recovering {machine.w}",
         f"Put the stationarity in {machine.w} into f: products of features are kernel values, so a prediction needs "
         f"only {needed}. The residual is measured at points half way between training samples.",
-        Equation("below", lines), DecisionFunctions._evaluate, general="DUAL.4",
+        Equation("below", lines),
+        DecisionFunctions._evaluate,
+        general="DUAL.4",
         construction="" if machine.problem.space.is_linear else "the decision function is this sum",
-    )  # fmt: skip
+    )
 
 
 def build_recovered_b_step(machine: Formulas, *lines: EquationLine | str, where: str = "") -> Step:

@@ -85,7 +85,7 @@ def build_saddle_step(L: Term, letters: list[str], other_multipliers: tuple[Equa
         "the weights of the solution. Other weights, here half of each, do not decrease L at its multipliers. So the "
         "maximum over multipliers of the minimum over weights equals the minimum of the maximum.",
         Equation("below", (chain, *other_multipliers)),
-    )  # fmt: skip
+    )
     return replace(saddle, tag="SADDLE.1")
 
 

@@ -56,7 +56,7 @@ ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
 MULTIPLIERS_NONNEGATIVE = line(
     MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_multipliers).max()) or 1.0
-)  # fmt: skip
+)
 #: Line: α = 0 for samples of weight 0.
 ALPHA_ZERO_WITHOUT_WEIGHT = line(
     letter("", "alpha_without_weight", "", "the largest |α| of a sample of weight 0"), "=", 0,

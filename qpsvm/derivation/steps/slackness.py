@@ -32,9 +32,11 @@ def build_box_step(machine: Formulas, text: str = "") -> Step:
     signs = r"\pi_j\ge 0,\quad " * bool(machine.constraint_terms) + signs
     boxes = join_lines("", *(replace(rows.box, shown=has_upper_bound) for rows in machine.rows), separator=r",\ ")
     lines: tuple[EquationLine | str, ...] = (
-        signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""), *boxes, sym.ALPHA_ZERO_WITHOUT_WEIGHT,
+        signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""),
+        *boxes,
+        sym.ALPHA_ZERO_WITHOUT_WEIGHT,
         *([replace(sym.MULTIPLIERS_NONNEGATIVE, shown=False)] if machine.constraint_terms else []),
-    )  # fmt: skip
+    )
     return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
 
@@ -62,8 +64,10 @@ def build_slackness_step(machine: Formulas, text: str = "", function: Callable[.
         text
         or "Either a constraint holds with equality or its multiplier is zero. The library adds these products "
         "up, sample by sample: their sum is the duality gap.",
-        Equation("below", tuple(lines)), function, general="CERT.1",
-    )  # fmt: skip
+        Equation("below", tuple(lines)),
+        function,
+        general="CERT.1",
+    )
 
 
 def build_kinds_step(machine: Formulas, *cases: EquationLine, text: str = "") -> Step:
@@ -89,8 +93,10 @@ def build_kinds_step(machine: Formulas, *cases: EquationLine, text: str = "") ->
         f"{count.capitalize()} kinds of samples",
         f"Complementary slackness leaves {count} cases{text or '.'} The library tells them apart by comparing the "
         "slack with its multiplier, not by a cut like 1e-5.",
-        Equation("aligned", cases), certifier.classify_by_bounds, general="DUAL.8",
-    )  # fmt: skip
+        Equation("aligned", cases),
+        certifier.classify_by_bounds,
+        general="DUAL.8",
+    )
 
 
 def _build_products_line(machine: Formulas) -> EquationLine:

@@ -24,9 +24,10 @@ C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 CURVE = sym.ALPHA / (2 * C)
 #: αᵀ(Q + D)α with D = diag(1/(2C)).
 QUADRATIC_FORM = letter(
-    r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
-    "alpha @ (Q + diag(1 / (2 * C))) @ alpha"
-)  # fmt: skip
+    r"\alpha^{\top}(Q+D)\alpha",
+    lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
+    "alpha @ (Q + diag(1 / (2 * C))) @ alpha",
+)
 #: Meanings of the symbols of this machine.
 SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 

@@ -65,7 +65,7 @@ def build_b_step(machine: Formulas) -> Step:
             build_penalised_b_equation(write_stationarity("b"), machine.full_balance),
             certify.compute_penalised_multipliers,
             general="CERT.2",
-        )  # fmt: skip
+        )
     middle = [] if machine.constraint_terms else ["=", total(machine.coef)]
     balance = line(
         machine.full_balance, *middle, "=", 0,

@@ -164,9 +164,11 @@ def build_centre_step(problem: SVDD) -> Step:
     """Build the step of the centre as a vector, for a linear kernel."""
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     squared_distance = letter(
-        r"\|x-c\|^2", lambda at: compute_linear_distances(at, at.w_of_alpha) ** 2,
-        "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²",
-    )  # fmt: skip
+        r"\|x-c\|^2",
+        lambda at: compute_linear_distances(at, at.w_of_alpha) ** 2,
+        "norm(X - c, axis=1)**2",
+        "‖x_i − c(α)‖²",
+    )
     return step(
         "Centre of a linear kernel",
         "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "

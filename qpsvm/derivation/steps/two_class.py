@@ -51,9 +51,11 @@ def build_margin_step(machine: Formulas) -> Step:
         measurement = "It is measured between the margin vectors of the two classes."
         samples = "the margin vectors along w"
     distance = letter(
-        rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)", sym.measure_margin,
-        "distance", f"the distance between {samples}",
-    )  # fmt: skip
+        rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)",
+        sym.measure_margin,
+        "distance",
+        f"the distance between {samples}",
+    )
     return step(
         "Margin",
         "A step of length t along w/‖w‖ changes f by t‖w‖, so the distance from one hyperplane to the other is the "

@@ -53,12 +53,13 @@ UPPER = letter("C_i", "C", "tile(C, 2)")
 #: Line: samples with α⁺ = α⁻ = 0 are in the tube.
 INSIDE: EquationLine = case(
     BOTH_ZERO, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
-)  # fmt: skip
+)
 #: Lines: samples in the tube, on its edge, and beyond it.
 KINDS = (
-    INSIDE, case(sym.FREE, (0, "<", ALPHA_OF_ROW, "<", UPPER), (MISSED_OF_ROW, "=", EPSILON)),
-    case(sym.AT_BOUND, (ALPHA_OF_ROW, "=", UPPER), (MISSED_OF_ROW, "≥", EPSILON))
-)  # fmt: skip
+    INSIDE,
+    case(sym.FREE, (0, "<", ALPHA_OF_ROW, "<", UPPER), (MISSED_OF_ROW, "=", EPSILON)),
+    case(sym.AT_BOUND, (ALPHA_OF_ROW, "=", UPPER), (MISSED_OF_ROW, "≥", EPSILON)),
+)
 
 
 def active_penalties(at: At) -> FloatArray:

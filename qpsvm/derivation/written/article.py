@@ -153,8 +153,9 @@ def _format_formula(text: str) -> str:
     text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
     text = re.sub(
         r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})",  # an index stays as it is, another word is upright
-        lambda match: match[1] or rf"\text{{{match[2]}}}", text,
-    )  # fmt: skip
+        lambda match: match[1] or rf"\text{{{match[2]}}}",
+        text,
+    )
     text = "".join(map(_separate_mark, text))
     for mark, name in MARKS.items():
         text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)

@@ -224,6 +224,4 @@ LinearSVR = build_stand_in(estimators.LinearSVR, intercept_scaling=1.0)
 OneClassSVM = build_stand_in(estimators.OneClassSVM, psd="raise")
 
 #: The stand-ins by name.
-CLASSES: dict[str, type] = {
-    kind.__name__: kind for kind in (SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR, OneClassSVM)
-}  # fmt: skip
+CLASSES: dict[str, type] = {kind.__name__: kind for kind in (SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR, OneClassSVM)}

@@ -186,5 +186,6 @@ def _warn_of_earlier_imports(names: tuple[str, ...]) -> None:
         listing = ", ".join(imports[:MAX_LISTED]) + (", …" if len(imports) > MAX_LISTED else "")
         log.warning(
             "imported from scikit-learn before the patch, and left as it is: %s; call patch_sklearn() before such "
-            "imports", listing,
-        )  # fmt: skip
+            "imports",
+            listing,
+        )

@@ -256,9 +256,11 @@ class MulticlassResult:
             f"{labels[i]} against " + ("the others" if j < 0 else labels[j]) for i, j in solved.machines[shown].tolist()
         ]
         columns: dict[str, list[Any]] = {
-            "machine": opponents, "support": np.diff(solved.coef.indptr)[shown].tolist(),
-            "gap": solved.gap[shown].tolist(), "status": [str(solved.status[p]) for p in shown],
-        }  # fmt: skip
+            "machine": opponents,
+            "support": np.diff(solved.coef.indptr)[shown].tolist(),
+            "gap": solved.gap[shown].tolist(),
+            "status": [str(solved.status[p]) for p in shown],
+        }
         n_omitted = len(solved.gap) - len(shown)
         more = [f"and {n_omitted} more, with smaller gaps"] if n_omitted else []
         return [*format_columns(columns, {"gap": "{:.1e}".format}).splitlines(), *more]

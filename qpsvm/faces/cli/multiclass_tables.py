@@ -50,8 +50,10 @@ def cross_validate_classes(
     tasks = [(problem.replace_parameters(point), fold, scorer) for fold in splits for point in points]
     outcomes = [outcome for (outcome,) in run_tasks(_score_fold, tasks, [1] * len(tasks), n_jobs, bar)]
     shape = (len(splits), *(len(values) for values in grid.values()))
-    columns = {name: np.array([getattr(outcome, name) for outcome in outcomes]).reshape(shape)
-               for name in ("score", "gap", "status", "support")}  # fmt: skip
+    columns = {
+        name: np.array([getattr(outcome, name) for outcome in outcomes]).reshape(shape)
+        for name in ("score", "gap", "status", "support")
+    }
     return CrossValidation(
         problem=problem.build_machine(0), axes={name: np.array(values) for name, values in grid.items()},
         scores=columns["score"], gaps=columns["gap"], status=columns["status"], support=columns["support"],
@@ -104,8 +106,10 @@ def _sum_rows(rows: Sequence[ComparisonRow]) -> ComparisonRow:
     base = next((row for row in rows if row.status != Status.OPTIMAL), rows[0])
     if any(row.gap is None for row in rows):
         return base
-    sums: dict[str, Any] = {name: sum(getattr(row, name) or 0 for row in rows)
-             for name in ("primal", "dual", "support", "margin", "build_time", "solve_time", "total_time")}  # fmt: skip
+    sums: dict[str, Any] = {
+        name: sum(getattr(row, name) or 0 for row in rows)
+        for name in ("primal", "dual", "support", "margin", "build_time", "solve_time", "total_time")
+    }
     counts = [row.iterations for row in rows]
     iterations = None if None in counts else sum(count or 0 for count in counts)
     maxima: dict[str, Any] = {name: max(getattr(row, name) for row in rows) for name in ("gap", "solver_gap")}

@@ -122,9 +122,11 @@ def make_parser() -> CommandParser:
     add_command("derive", "derive the dual equation by equation, measured on a file or in symbols", _add_derive)
     add_command("play", "open a page on which dragged samples are solved and certified as they move", _add_play)
     add_command(
-        "example", "write the tables that these examples use", _add_example,
+        "example",
+        "write the tables that these examples use",
+        _add_example,
         description=f"Write tables by name: {', '.join(example.TABLES)}.\nWithout a name, describe them.",
-    )  # fmt: skip
+    )
     add_command("backends", "list what is installed, and what it supports", _add_backends, has_examples=False)
     return parser
 

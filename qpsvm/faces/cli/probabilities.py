@@ -52,8 +52,10 @@ def check_samples(problem: Problem, options: argparse.Namespace) -> None:
     if not options.probability or isinstance(problem, MulticlassProblem):
         return  # it checks each of its machines
     if isinstance(problem, AllInOneProblem):
-        raise ParameterError(f"--probability fits curves to two-class machines, but {options.variant} has all classes "
-                             f"in one program: {INSTEAD}, or use another variant")  # fmt: skip
+        raise ParameterError(
+            f"--probability fits curves to two-class machines, but {options.variant} has all classes "
+            f"in one program: {INSTEAD}, or use another variant"
+        )
     if np.unique(problem._active_target, return_counts=True)[1].min() < 2:
         raise DataError(f"a class has one sample, and no machine can be trained without it: {INSTEAD}, or add samples")
 

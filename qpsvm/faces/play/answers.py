@@ -118,8 +118,10 @@ def _build_answer(message: Any, start: Start | None) -> dict[str, Any]:
 
 def _build_catalogue(start: Start) -> dict[str, Any]:
     """Build the answer to "catalogue": machines, kernels, scenes and the initial state of the page."""
-    scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
-              for name, scene in SCENES.items()]  # fmt: skip
+    scenes = [
+        {"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
+        for name, scene in SCENES.items()
+    ]
     return {
         "version": _find_version(),
         **catalogue.to_json(),
@@ -296,8 +298,9 @@ def build_failure(
     """Build the answer if there is no result; with the proof in the plane if the classes cannot be separated."""
     sentence, field, hint = _explain_error(error)
     answer: dict[str, Any] = {
-        "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
-    }  # fmt: skip
+        "id": number,
+        "error": {"kind": type(error).__name__, "sentence": sentence, "field": field},
+    }
     if hint is not None:
         answer["hint"] = hint
     state = None if request is None else request.state
@@ -353,8 +356,9 @@ def _describe_proof_samples(error: NotSeparableError) -> dict[str, Any]:
     """Return the weights of the common point, and a sentence for each sample."""
     share = error.u + error.v
     verdict = [
-        f"The point where the hulls meet takes {weight:.3g} of this sample." if weight > 0.0
+        f"The point where the hulls meet takes {weight:.3g} of this sample."
+        if weight > 0.0
         else "This sample has no part in the point where the hulls meet."
         for weight in share
-    ]  # fmt: skip
+    ]
     return {"share": to_json_list(share), "verdict": verdict}

@@ -147,10 +147,12 @@ def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[
     axes = list(state.axes)
     reduced = full if closest.is_unreduced else _compute_hulls(state, closest.caps)
     return {
-        "hulls": _hulls_to_json(full, reduced), "cap": float(closest.caps.max()),
+        "hulls": _hulls_to_json(full, reduced),
+        "cap": float(closest.caps.max()),
         "closest": to_json_list([closest.plus[axes], closest.minus[axes]]),
-        "meeting": to_json_list(closest.plus[axes]) if closest.is_common_point(state.points) else None, "missing": "",
-    }  # fmt: skip
+        "meeting": to_json_list(closest.plus[axes]) if closest.is_common_point(state.points) else None,
+        "missing": "",
+    }
 
 
 def _build_empty_geometry(why: str) -> dict[str, Any]:
@@ -169,5 +171,7 @@ def _compute_hulls(state: PageState, caps: FloatArray) -> list[FloatArray]:
 def _hulls_to_json(full: list[FloatArray], reduced: list[FloatArray] | None) -> list[dict[str, Any]]:
     """Convert the hulls of both classes for the page, with empty lists if there are no reduced ones."""
     parts = [[], []] if reduced is None else [to_json_list(hull) for hull in reduced]
-    return [{"label": label, "full": to_json_list(hull), "reduced": part}
-            for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip
+    return [
+        {"label": label, "full": to_json_list(hull), "reduced": part}
+        for label, hull, part in zip(LABELS, full, parts, strict=True)
+    ]

@@ -29,9 +29,11 @@ def describe_qp(state: PageState, problem: Problem, result: SVMResult) -> dict[s
     P = qp.P.dense()
     lower, upper = qp.bounds
     box = {
-        "text": machine.box, "tag": machine.tags.get("box", ""), "lower": to_json_list(lower) if is_small else None,
+        "text": machine.box,
+        "tag": machine.tags.get("box", ""),
+        "lower": to_json_list(lower) if is_small else None,
         "upper": to_json_list(upper) if is_small and np.isfinite(upper).any() else None,
-    }  # fmt: skip
+    }
     return {
         "form": "dual",
         "text": str(qp),

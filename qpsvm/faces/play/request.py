@@ -164,8 +164,10 @@ def read_state(value: Any) -> PageState:
     points = _read_points(values["points"])
     n, d = points.shape
     values.setdefault("labels", [1] * n)
-    labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
-              for i, label in enumerate(as_items(values["labels"], "state.labels", MAX_POINTS, n))]  # fmt: skip
+    labels = [
+        as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
+        for i, label in enumerate(as_items(values["labels"], "state.labels", MAX_POINTS, n))
+    ]
     kernel = values.get("kernel", {"name": "linear"})
     kernel = as_object(kernel, "state.kernel", _list_kernel_keys(), required=("name",))
     name = as_choice(kernel.pop("name"), "state.kernel.name", KERNELS)
@@ -205,8 +207,9 @@ def _read_points(value: Any) -> FloatArray:
 
 
 def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
-    first, second = (as_integer(axis, f"state.axes[{i}]", 0, d - 1)
-                     for i, axis in enumerate(as_items(value, "state.axes", 2, 2)))  # fmt: skip
+    first, second = (
+        as_integer(axis, f"state.axes[{i}]", 0, d - 1) for i, axis in enumerate(as_items(value, "state.axes", 2, 2))
+    )
     if first == second:
         raise RequestError(f"state.axes must be two different features, got {first} twice", "state.axes")
     if MACHINES[machine].learnt == "numbers" and second != d - 1:
@@ -217,8 +220,10 @@ def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
 def _read_box(value: Any) -> tuple[float, float, float, float] | None:
     if value is None:
         return None
-    x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST_COORDINATE, 10 * LARGEST_COORDINATE)
-                      for i, end in enumerate(as_items(value, "box", 4, 4)))  # fmt: skip
+    x0, x1, y0, y1 = (
+        as_number(end, f"box[{i}]", -10 * LARGEST_COORDINATE, 10 * LARGEST_COORDINATE)
+        for i, end in enumerate(as_items(value, "box", 4, 4))
+    )
     if not (x0 < x1 and y0 < y1):
         raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {format_value(value)}", "box")
     return x0, x1, y0, y1

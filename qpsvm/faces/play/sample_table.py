@@ -32,11 +32,13 @@ def build_sample_table(result: SVMResult, machine: PageMachine, moves: MoveFinde
     else:
         own = _build_one_sided_columns(result)
     return own | {
-        "kind": [int(kind) for kind in result.kind], "gap": to_json_list(result.kkt["residual"]),
-        "margin_product": to_json_list(margin_product), "slack_product": to_json_list(slack_product),
+        "kind": [int(kind) for kind in result.kind],
+        "gap": to_json_list(result.kkt["residual"]),
+        "margin_product": to_json_list(margin_product),
+        "slack_product": to_json_list(slack_product),
         "verdict": explain_samples(result, machine, margin_product, slack_product, moves),
         "slope": None if moves is None else to_json_list(moves.gradient),
-    }  # fmt: skip
+    }
 
 
 def _sum_by_sample(values: FloatArray, result: SVMResult) -> FloatArray:

@@ -35,9 +35,11 @@ HOST = "127.0.0.1"
 PORT = 8765
 #: The files of the page and their types, by address.
 PAGE_FILES = {
-    "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
-    "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
-}  # fmt: skip
+    "/": ("index.html", "text/html"),
+    "/index.html": ("index.html", "text/html"),
+    "/play.mjs": ("play.mjs", "text/javascript"),
+    "/play.css": ("play.css", "text/css"),
+}
 #: Number of concurrent solves, over all connections.
 WORKERS = 4
 #: Bytes of a message above which the connection is closed without an answer; a character has at most four.

@@ -67,9 +67,10 @@ class Start:
         ['start', 'features', 'classes']
         """
         return {
-            "start": self.state.to_json(), "features": None if self.features is None else list(self.features),
+            "start": self.state.to_json(),
+            "features": None if self.features is None else list(self.features),
             "classes": list(self.classes),
-        }  # fmt: skip
+        }
 
     def on_axes(self, names: Sequence[str]) -> Start:
         """Return the start with other axes: two features, by their names or by their numbers from 0.
@@ -170,11 +171,13 @@ def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, An
     if learnt == "numbers":
         points = np.column_stack([points, problem.t])
     return {
-        "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * problem.n,
-        "axes": [0, d if learnt == "numbers" else 1], "machine": machine,
+        "points": points.tolist(),
+        "labels": problem.y.tolist() if learnt == "labels" else [1] * problem.n,
+        "axes": [0, d if learnt == "numbers" else 1],
+        "machine": machine,
         "parameters": {each.name: _read_parameter(problem, each.name) for each in MACHINES[machine].parameters},
         "kernel": {"name": kernel, **kernel_parameters},
-    }  # fmt: skip
+    }
 
 
 def _read_parameter(problem: Problem, name: str) -> Any:

@@ -229,8 +229,9 @@ def _draw_grid_means(ax: Axes, found: ValidationCurves) -> list[Any]:
     for k, index in enumerate(np.ndindex(found.mean.shape)):
         curve: Any = found.mean[index]
         color, style, _ = CURVES[k % len(CURVES)]
-        values = (f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}"
-                  for name, i in zip(found.axes, index, strict=True))  # fmt: skip
+        values = (
+            f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}" for name, i in zip(found.axes, index, strict=True)
+        )
         if len(curve.values):
             handles += _draw_steps(ax, curve, ", ".join(values), color, 1.5, style)
     return handles

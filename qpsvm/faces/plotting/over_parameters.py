@@ -299,7 +299,7 @@ def _find_unsolved(found: CrossValidation) -> NDArray[np.bool_]:
 
 def _draw_curve(ax: Axes, found: CrossValidation) -> list[Any]:
     """Draw the scores over the one parameter; return handles for the legend."""
-    (parameter, x), = found.axes.items()  # fmt: skip
+    ((parameter, x),) = found.axes.items()
     order = np.argsort(x)
     x = x[order]
     mean = found.mean[order]

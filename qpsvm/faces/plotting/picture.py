@@ -43,7 +43,7 @@ SHARED_PARAMETERS = {
     "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
     "ParameterTypeError": ("", "An argument has another type."),
     "MissingExtraError": ("", "Matplotlib is not installed."),
-}  # fmt: skip
+}
 
 
 def picture(draw: Callable[P, R]) -> Callable[P, R]:

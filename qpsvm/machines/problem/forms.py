@@ -107,9 +107,11 @@ def add_constraints_to_primal(
     start = len(qp.h)
     group = Rows("G", slice(start, start + p), _format_constraints(rows, b in qp.variables))
     return replace(
-        qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(G)])), h=np.concatenate([qp.h, rows.h]),
+        qp,
+        G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(G)])),
+        h=np.concatenate([qp.h, rows.h]),
         constraints={**qp.constraints, ROWS if textbook else SCALED_ROWS: group},
-    )  # fmt: skip
+    )
 
 
 def _format_constraints(rows: ConstraintRows, with_b: bool) -> str:

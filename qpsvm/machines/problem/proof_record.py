@@ -88,8 +88,10 @@ def _describe_constraints(problem: DualStatement) -> dict[str, Any]:
 
 def _describe_parameters(problem: DualStatement) -> dict[str, Any]:
     """Return the machine's own parameters, and whether b is free, penalised or absent."""
-    parameters = {name: value.tolist() if isinstance(value, np.ndarray) else value
-             for name, value in get_hyperparameters(problem).items()}  # fmt: skip
+    parameters = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in get_hyperparameters(problem).items()
+    }
     if problem._dual_structure.classes is not None:
         parameters["intercept"] = problem.intercept
     elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept

@@ -102,11 +102,12 @@ def build_constraint_table(certificate: Certificate, rows: ConstraintRows, f_sca
     violation = certificate.best_violation[constraint_rows]
     multipliers = certificate.alpha[constraint_rows]
     columns = {
-        "value": rows.original_h + rows.scale * f_scale * violation, "bound": rows.original_h,
+        "value": rows.original_h + rows.scale * f_scale * violation,
+        "bound": rows.original_h,
         "violation": rows.scale * f_scale * np.maximum(violation, 0.0),
         "multiplier": certificate.unit * multipliers / rows.scale / f_scale,
         "gap": certificate.unit * multipliers * np.abs(violation),  # (OWN.8)
-    }  # fmt: skip
+    }
     table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])
     table["name"] = rows.names
     for name, values in columns.items():

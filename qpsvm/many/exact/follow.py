@@ -320,7 +320,7 @@ def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _Pe
 
 def _find_ends_compiled(
     path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
-) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
+) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:
     """Find the points at the ends of the pieces, repaired to be feasible; pieces share a point where they meet.
 
     Returns the points, their s, and the indices of the two ends of each piece, (k,) each.
@@ -350,7 +350,7 @@ def _find_ends_compiled(
 
 def _find_ends(
     path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
-) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
+) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:
     """Do the same as `_find_ends_compiled`, in Python."""
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
@@ -368,9 +368,9 @@ def _find_ends(
                 s.append(s_end)
             indices.append(len(v) - 1)
     positions = np.array(s)
-    columns = Data(*(
-        a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
-    ))  # fmt: skip
+    columns = Data(
+        *(a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True))
+    )
     points = certifier.build_points_along(np.array(v).T, np.array(mu).T, columns, positions, steady)
     return points, positions, np.array(indices[::2]), np.array(indices[1::2])
 

@@ -339,7 +339,7 @@ class PieceCertifier:
 
     def _compute_sums_compiled(
         self, points: PathPoints, kappa: FloatArray, ends: _PieceEnds, with_rounding: bool
-    ) -> _Sums:  # fmt: skip
+    ) -> _Sums:
         """Do the same as `_compute_sums`, by the compiled core."""
         rows = self.rows
         k = points.v.shape[1]
@@ -426,7 +426,7 @@ class PieceCertifier:
 
     def _bound_dual(
         self, points: PathPoints, sums: _Sums, kernel_error: FloatArray, ends: _PieceEnds, with_rounding: bool
-    ) -> _DualBounds:  # fmt: skip
+    ) -> _DualBounds:
         """Return the bounds (BETWEEN.3) of D on each piece.
 
         kernel_error (k,): Bound of the error of D at each point that is due to kernel values.

@@ -29,7 +29,7 @@ class Steps:
     @classmethod
     def from_step(
         cls, ends: tuple[float, float], free: IntArray, kind: NDArray[np.int8], values: tuple[FloatArray, ...]
-    ) -> Steps:  # fmt: skip
+    ) -> Steps:
         """Build the record of a single step; `values` are μ, dμ/ds, v_F and dv_F/ds."""
         steps = cls(1, len(kind), len(values[0]), len(free))
         steps.count = 1

@@ -202,9 +202,7 @@ def _iter_constraints(stack: Stack, alpha: FloatArray, intercept: str | None) ->
         yield _SumConstraint(alpha * stack.sign, np.zeros(stack.n_machines), bound_slack)
 
 
-def _bound_primal_below(
-    stack: Stack, points: BoundedPoints, losses: FloatArray, intercept: str | None
-) -> FloatArray:  # fmt: skip
+def _bound_primal_below(stack: Stack, points: BoundedPoints, losses: FloatArray, intercept: str | None) -> FloatArray:
     """Bound P from below, (P,), given lower bounds of the losses ψ (M,): (BULK.3)."""
     size = 0.5 * points.squared_norm
     size = size + stack.sum_by_machine(losses) * (1.0 - gamma(stack.max_row_count + 4))

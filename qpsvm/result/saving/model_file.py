@@ -139,9 +139,10 @@ def _encode_map_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     header, linear_arrays = _encode_model(linear_model)
     names = model["feature_names"]
     record |= {
-        "format": header["format"], "n_features": as_python(model["n_features"]),
+        "format": header["format"],
+        "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
-    }  # fmt: skip
+    }
     return {**header, "format": MAP_FORMAT, "features": record}, {**linear_arrays, **map_arrays}
 
 

@@ -202,10 +202,12 @@ class _LibsvmRun:
         width = None if self.gamma is None else self.data.shape[1]
         data = np.ascontiguousarray(self.data, dtype=np.float64)
         return run_within_time(
-            partial(_fit_libsvm, kind, data, target, weights, settings), self.max_iter,
+            partial(_fit_libsvm, kind, data, target, weights, settings),
+            self.max_iter,
             partial(bound_iterations, n=n, width=width, start_rows=start_rows),
-            lambda: LoopResult(np.zeros(n), 0, False), self.clock,
-        )  # fmt: skip
+            lambda: LoopResult(np.zeros(n), 0, False),
+            self.clock,
+        )
 
 
 def bound_iterations(

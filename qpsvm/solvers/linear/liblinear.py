@@ -105,10 +105,12 @@ def run_liblinear(
     pass_seconds = ENTRY_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
     try:
         return run_within_time(
-            partial(run_passes, X, y, losses, intercept, eps, mean), max_passes,
+            partial(run_passes, X, y, losses, intercept, eps, mean),
+            max_passes,
             lambda seconds: int(min(seconds / pass_seconds, MAX_ITERATIONS)),
-            lambda: DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False), clock or Clock(),
-        )  # fmt: skip
+            lambda: DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False),
+            clock or Clock(),
+        )
     except ValueError as error:
         raise FloatingPointError(str(error)) from error
 

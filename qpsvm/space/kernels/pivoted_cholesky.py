@@ -292,9 +292,7 @@ class PivotedCholesky(FeatureMap):
         )
         m = points.shape[0]
         blocks = KernelBlocks(kernel, points)
-        factor = factorise_pivoted(
-            blocks, np.arange(m), np.ones(m), self.tol, min(self.rank, m), can_give_up=False
-        )  # fmt: skip
+        factor = factorise_pivoted(blocks, np.arange(m), np.ones(m), self.tol, min(self.rank, m), can_give_up=False)
         assert factor is not None  # without `is_late` it is never None
         independent, R = _factorise_pivots(kernel, points, factor.pivots)
         fit = Fit(points[independent], R, rows=row_indices[independent])

@@ -16,7 +16,7 @@ from qpsvm.space.operators.structured import (
     couple_class_rows,
     couple_classes,
     take_rows,
-)  # fmt: skip
+)
 
 __all__ = [
     "CombinedRows",
@@ -35,4 +35,4 @@ __all__ = [
     "scale_both_sides",
     "scale_rows",
     "take_rows",
-]  # fmt: skip
+]
