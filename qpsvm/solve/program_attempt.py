@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import find_face, iter_interior_multipliers
 from qpsvm.bounds.program.feasibility import find_interior_point, move_off_rows, prove_infeasible
@@ -65,7 +66,7 @@ class QPAttempt:
         if relax_rows and h is not None:
             self.qp = self.qp.replace(h=h + GROWTH * np.abs(h))
         if self.qp is not exact:
-            self.change = max(self.change, GROWTH + 2.0**-52)
+            self.change = max(self.change, GROWTH + EPS)
         hessian = None if original is None or self.qp.P is not original.qp.P else original.hessian
         self.program = QPBounds(self.qp, ROUNDING if rounding else 0.0, hessian)
 

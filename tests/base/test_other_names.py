@@ -59,6 +59,7 @@ def test_an_attribute_that_nobody_knows_is_an_ordinary_error(result):
         ({"gamma": 0.1}, r"kernel=qpsvm\.RBF\(gamma=0\.1\)"),
         ({"tol": 1e-9}, r"qpsvm\.solve\(problem, …\)"),
         ({"nu": 0.5}, "NuSVM"),
+        ({"lam": 0.5}, "PrimalHinge"),
         ({"class_weigth": "balanced"}, "did you mean 'class_weight'"),
         ({"colour": 1}, "known: C, X, class_weight"),
     ],

@@ -309,34 +309,36 @@ def draw_bands(seed: int) -> tuple[Any, Any, DualPoint, FullPoint]:
 @for_each("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
     """(RESTORE.1): b goes twice the radius inside."""
-    _, held, dual, start = draw_bands(seed)
-    t, r = held._enclose_violations(dual, start)
-    assert (held._find_violated(t, r) == (t + r > 0.0)).all()
-    assert held._find_violated(-0.5 * r, r).all()
-    low, high = held._bound_intercept(dual, start)
+    _, restoration, dual, start = draw_bands(seed)
+    t, r = restoration._enclose_violations(dual, start)
+    assert (restoration._find_violated(t, r) == (t + r > 0.0)).all()
+    assert restoration._find_violated(-0.5 * r, r).all()
+    low, high = restoration._bound_intercept(dual, start)
     assert np.isfinite([low, high]).all()
-    for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
-        assert not held._find_violated(*held._enclose_violations(dual, start._replace(mu={"b": end})))[column].any()
+    column = restoration.column[restoration.rows]
+    for end, is_limiting in ((low, column > 0), (high, column < 0)):
+        t, r = restoration._enclose_violations(dual, start._replace(mu={"b": end}))
+        assert not restoration._find_violated(t, r)[is_limiting].any()
 
 
 @for_each("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
     """(RESTORE.2) goes twice the radius inside, so that the rounding of its step breaks none."""
-    _, held, dual, start = draw_bands(seed)
-    t, r = held._enclose_violations(dual, start)
+    _, restoration, dual, start = draw_bands(seed)
+    t, r = restoration._enclose_violations(dual, start)
     worst = t == t.max()
     assert t[worst][0] > 0.0
-    moved = held._correct_rows(dual, start, mask=worst, t=t, r=r)
-    assert not held._find_violated(*held._enclose_violations(dual, moved))[worst].any()
+    moved = restoration._correct_rows(dual, start, mask=worst, t=t, r=r)
+    assert not restoration._find_violated(*restoration._enclose_violations(dual, moved))[worst].any()
 
 
 @for_each("seed", range(6))
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(RESTORE.4) shrinks towards it by as much: exactly what the rows leave, or less."""
-    problem, held, _, _ = draw_bands(seed)
-    inner, b, room = held._interior_point
+    problem, restoration, _, _ = draw_bands(seed)
+    inner, b, room = restoration._interior_point
     w = as_fractions(inner.w)
     Z = build_row_points(problem.space.rows.matrix(), problem.svm)
-    for k, row in enumerate(held.rows):
-        sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, held.column))
+    for k, row in enumerate(restoration.rows):
+        sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, restoration.column))
         assert room[k] <= sign * dot(w, Z[row]) + column * Fraction(b) - Fraction(float(problem.svm.level[row]))

@@ -71,6 +71,14 @@ def test_bounds_that_overflow_are_no_crash():
     assert result.dual <= -1.0 <= result.primal
 
 
+def test_a_bound_of_minus_infinity_states_the_residual_of_its_own_multipliers():
+    """No y makes both entries of q + Aᵀy zero, and refined multipliers, which do not suffice either, are not stated."""
+    qp = qpsvm.QP(P=np.zeros((2, 2)), q=[1.0, 1.0], A=[[1.0, 0.5]], b=[0.0])
+    bound = QPBounds(qp, 1e-14).bound_below(np.zeros(2), np.array([-1.0]), np.zeros(0))
+    assert bound.value == -math.inf
+    np.testing.assert_allclose(bound.c, qp.q + qp.A.T @ bound.y)
+
+
 @pytest.mark.parametrize("form", [np.array, sp.csr_array])
 def test_what_overflows_proves_nothing(form):
     """No x satisfies both rows; their products are ∞ in floats, with a difference of NaN. So are some multipliers'."""

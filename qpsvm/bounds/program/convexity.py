@@ -23,7 +23,7 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, ROUNDED, gamma
+from qpsvm.base.arrays.rounding import EPS, FEW_ROUNDINGS, ROUNDED, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.enclosures import as_exact, multiply_enclosed
 
@@ -106,7 +106,7 @@ class Convexity:
         M, entry_error = self.scaled, self.scaled_error
         if not len(M):
             return 0.0
-        loss = (_cholesky_loss(M, entry_error) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW_ROUNDINGS
+        loss = (_cholesky_loss(M, entry_error) + EPS * float(np.abs(np.diagonal(M)).max())) * FEW_ROUNDINGS
         low = 0
         high = len(SHIFTS)
         while low < high:  # bisection for the first shift at which a factor exists
@@ -194,7 +194,7 @@ def is_positive_definite(P: FloatArray, entry_error: float = 0.0) -> bool:
     """
     if not len(P):
         return True
-    rounding = 2.0**-52 * float(np.abs(np.diagonal(P)).max())  # rounding of the subtraction
+    rounding = EPS * float(np.abs(np.diagonal(P)).max())  # rounding of the subtraction
     return _factor(P, (_cholesky_loss(P, entry_error) + rounding) * FEW_ROUNDINGS) is not None
 
 
@@ -244,7 +244,7 @@ def bound_residual_norm(M: FloatArray, L: FloatArray) -> float:
     high_norms = np.sqrt((high * high).sum(axis=1))
     low_norms = np.sqrt((low * low).sum(axis=1))
     rounding = gamma(n + 8) * (2.0 * np.outer(high_norms, low_norms) + np.outer(low_norms, low_norms))
-    rounding += 2.0**-52 * np.abs(main_residual)
+    rounding += EPS * np.abs(main_residual)
     rounding_norm = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW_ROUNDINGS
     square = residual @ residual  # ‖R‖₂² = ‖R²‖₂ ≤ ‖R²‖_F
     squared_norm = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(residual)) ** 2

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
-from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
+from qpsvm.base.arrays.rounding import EPS, FEW_ROUNDINGS, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix
 
 #: Largest number of passes over all rows; each may use bounds that the previous one found.
@@ -67,7 +67,7 @@ def _tighten_infinite_bounds(columns: np.ndarray, a: FloatArray, rhs: float, low
             rhs - float(other_terms.sum()) + (gamma(len(other_terms) + 4) * size + len(a) * UNDERFLOW) * FEW_ROUNDINGS
         )
         bound = max_term / coefficient
-        bound += (2.0**-52 * abs(bound) + UNDERFLOW) * FEW_ROUNDINGS * (1.0 if coefficient > 0.0 else -1.0)
+        bound += (EPS * abs(bound) + UNDERFLOW) * FEW_ROUNDINGS * (1.0 if coefficient > 0.0 else -1.0)
         if not math.isfinite(bound):
             continue
         if coefficient > 0.0:

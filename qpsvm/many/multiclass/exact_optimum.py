@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.quantiles import find_quantile_interval
-from qpsvm.base.arrays.rounding import EPS, ROUNDED
+from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import find_middle
+from qpsvm.many.multiclass.one_by_one import ROUNDING_SHARE
 from qpsvm.many.multiclass.stack import MachineGram
 
 #: Limit of the rounds. From a point of tolerance 1e-2, two rounds are usual, and five rare.
@@ -40,8 +41,6 @@ MIN_ENTERING = 8
 MAX_FREE_FACTOR, MAX_FREE_EXTRA = 3, 30
 #: Free rows up to which solving a new system in every round is faster than other methods.
 MAX_FREE = 500
-#: An α below this share of the largest is rounding, and set to 0, so that its sample is not a support vector.
-ROUNDING_SHARE = EPS
 
 
 @dataclass(frozen=True, eq=False)

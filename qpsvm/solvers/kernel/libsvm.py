@@ -102,7 +102,7 @@ def run_libsvm_loop(
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, start_rows=share * n)
     else:
         raw = _run_shifted(problem, run, total)
-    has_tube = problem.mass is not None and problem.has_kink and total == 0.0
+    has_tube = problem.is_nu_svr and total == 0.0
     if has_tube and float(np.abs(raw.beta).sum()) < (1.0 - MASS_TOL) * (problem.mass or 0.0):
         problem = problem.with_tube(0.0)  # (KDUAL.8): no tube is needed
     at_end = KINK_TOL * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down

@@ -33,7 +33,8 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS
-from qpsvm.solvers.kernel.tube_search import SETTINGS, find_tube_start
+from qpsvm.solvers.kernel.tube_search import find_tube_start
+from qpsvm.solvers.kernel.working_set import MAX_NU_SVR_GAP
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
@@ -176,7 +177,7 @@ def _solve_with_tube(
         point = engines.best_point
     if engines.has_ended() or engine != "auto":
         return engines
-    is_useful = point is not None and point.gap < SETTINGS.trusted_gap
+    is_useful = point is not None and point.gap <= MAX_NU_SVR_GAP
     if engines.engine_used != "none" and not is_useful:  # typical of an optimum without a tube
         without_tube.run(engine, None)
         if _has_feasible_mass(problem, without_tube.best_point):
@@ -192,7 +193,8 @@ def _solve_with_tube(
         engines.run(engine, problem.make_feasible(tube_start[0]), tube_start[1])
     if engines.has_ended():
         return engines
-    without_tube.run(engine, None)
+    if without_tube.engine_used == "none":
+        without_tube.run(engine, None)
     is_better = without_tube.best_point.gap < engines.best_point.gap
     return without_tube if is_better and _has_feasible_mass(problem, without_tube.best_point) else engines
 
@@ -232,7 +234,7 @@ def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:
 
 @lru_cache(maxsize=64)
 def _sample_rows(n: int) -> IntArray:
-    """Draw at most `2 * SAMPLED` of n rows, always the same: (k,)."""
+    """Draw at most `2 * SAMPLE_ROWS` of n rows, always the same: (k,)."""
     return freeze(np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_ROWS].copy())
 
 

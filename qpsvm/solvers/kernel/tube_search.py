@@ -29,8 +29,6 @@ class TubeSearchSettings:
     subset_rows: int = 500
     #: Relative gap of each ε-SVR.
     solve_gap: float = 1e-4
-    #: A start whose relative gap is below this gives the first ε.
-    trusted_gap: float = 0.05
     #: The search ends when Σ|β| at both ends of the bracket differs by at most this share of m, or after max_solves.
     max_bracket: float = 0.03
     max_solves: int = 10

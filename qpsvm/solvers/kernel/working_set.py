@@ -40,8 +40,8 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 MAX_ROUNDS, NEWTON_STEPS = 10, 10
 #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
 TARGET_SHARE = 0.7
-#: Largest relative gap of a ν-SVR from which Newton steps begin. After a loop it is larger only if the optimum has no
-#: tube, (KDUAL.8): there Newton steps on (KDUAL.7) do not converge.
+#: Largest relative gap of a point of a ν-SVR from which Newton steps, or a search for its tube, begin. After a loop it
+#: is larger only if the optimum has no tube, (KDUAL.8): there Newton steps on (KDUAL.7) do not converge.
 MAX_NU_SVR_GAP = 0.05
 
 

@@ -19,6 +19,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.kernel.solve import solve_kernel
 from qpsvm.solvers.kernel.tube_search import find_tube_start
+from qpsvm.solvers.kernel.working_set import WorkingSet
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
@@ -307,6 +308,23 @@ def test_both_sides_share_what_no_tube_needs():
     result = qpsvm.solve(qpsvm.NuSVR(X, T, C=1e4, nu=1.0, kernel="rbf"), "kernel_newton")
     assert result.alpha.sum() == pytest.approx(1e4 * 70)
     assert np.abs(result.coef).sum() < 0.99e4 * 70
+
+
+@for_each("n", [80, 300])
+def test_newton_steps_do_not_begin_where_no_tube_is_needed(monkeypatch, n):
+    """Targets that f can follow need no tube, and Newton steps on (KDUAL.7) would not converge: (KDUAL.8) is solved."""
+    tried = []
+    run_newton = WorkingSet._run_newton
+    monkeypatch.setattr(WorkingSet, "_run_newton", lambda W, *goal: tried.append(W.problem) or run_newton(W, *goal))
+    X, t = table(n, 3)
+    problem = build_dual("nu", t, 0, 1e4, 0.5)
+    blocks = KernelBlocks(RBF(3.0), X)
+    solution = solve_kernel(blocks, problem, tol=TOL)
+    assert solution.reason == "converged"
+    assert solution.tube == 0.0
+    assert np.abs(solution.beta).sum() < 0.9 * problem.mass
+    assert gap(blocks.compute_full_matrix(), problem.with_tube(0.0), solution.beta) <= TOL
+    assert not any(each.is_nu_svr for each in tried)
 
 
 @for_each("C, share", [(0.1, 0.7), (10.0, 0.3), (1e3, 0.9)])
