@@ -161,8 +161,8 @@ class _QPRun:
             if run is not None and (request.clock.find_stop_reason() or clock.find_stop_reason()):
                 return
             reduction = self.rounded_reduction if is_rounded else exact
-            if is_rounded and not is_grown and reduction is exact and dual > -math.inf:
-                continue  # the same program again, whose dual bound is finite
+            if is_rounded and not is_grown and reduction is exact and dual > -math.inf and primal < math.inf:
+                continue  # the same program again, whose bounds are finite
             if reduction.contradiction is not None:
                 yield self._build_contradiction_result(reduction)
                 return

@@ -15,7 +15,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import find_face, iter_interior_multipliers
-from qpsvm.bounds.program.feasibility import find_interior_point, move_off_rows, prove_infeasible
+from qpsvm.bounds.program.feasibility import InfeasibilityProof, find_interior_point, move_off_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.qp_bounds import DualArguments, LowerBound, QPBounds
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
@@ -193,12 +193,13 @@ class QPAttempt:
                     bounds.append(program.bound_below(x, y + t * (other_y - y), mixed_z))
         return max(bounds, key=lambda bound: bound.value)
 
-    def _build_infeasible_result(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
-        """Build the result of multipliers (p,), (m,) that prove that no point is feasible."""
-        c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
-        y, z, box = self.reduction.expand(*proof, _find_bound_multipliers(self.program, c))
+    def _build_infeasible_result(self, proof: InfeasibilityProof, solution: QPSolution) -> QPResult:
+        """Build the result of multipliers that prove that no point is feasible."""
+        c = self.program.A.T @ proof.y + self.program.G.T @ proof.z
+        y, z, box = self.reduction.expand(proof.y, proof.z, _find_bound_multipliers(self.program, c))
+        change = max(self.change, proof.change)
         return build_result_without_optimum(
-            self.reduction.original, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
+            self.reduction.original, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), change,
             solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
 

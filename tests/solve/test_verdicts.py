@@ -15,6 +15,7 @@ import qpsvm
 from qpsvm import QP
 from qpsvm.bounds.program.feasibility import prove_infeasible
 from qpsvm.bounds.program.qp_bounds import QPBounds
+from qpsvm.bounds.program.reduction import ROUNDING
 
 TABLES = 10
 Drawn = tuple[QP, float | None]
@@ -286,6 +287,46 @@ def test_multipliers_of_what_is_feasible_prove_nothing():
     for qp in (slab, point, point.replace(h=[1.0, np.nextafter(-1.0, -2.0)])):  # the last is empty by rounding only
         assert prove_infeasible(QPBounds(qp), np.zeros(0), np.ones(2)) is None
     assert prove_infeasible(QPBounds(slab.replace(h=[1.0, -1.1])), np.zeros(0), np.ones(2)) is not None
+
+
+def test_rows_that_add_up_to_a_contradiction_up_to_rounding_are_infeasible():
+    """The last row is minus a sum of the others, rounded: far away, where nobody looks, some points are feasible."""
+    for seed in range(TABLES):
+        rng = np.random.default_rng(seed)
+        G, z = rng.normal(size=(10, 15)), rng.exponential(size=10)
+        h = rng.normal(size=10)
+        A = rng.normal(size=(2, 15)) if seed % 2 else None
+        qp = QP(
+            P=np.eye(15), q=rng.normal(size=15), G=np.vstack([G, -(z @ G)]), h=[*h, -(z @ h) - 1e-4],
+            A=A, b=None if A is None else [1.0, -1.0],
+        )  # fmt: skip
+        result = qpsvm.solve(qp, check=False)
+        assert result.status == "infeasible", seed
+        assert 0.0 < result.data_change <= 1e-14
+        assert proves_infeasible(qp, result), seed
+
+
+def test_feasible_points_are_excluded_only_if_they_are_far_away():
+    """The rows nearly cancel. Some x satisfy them, with entries of 2⁵⁰ in the first case and of 2⁴³ in the second."""
+    G = np.array([[1.0, 1.0], [-1.0, -1.0 + 2.0**-50]])
+    far = QP(P=np.eye(2), q=[0.0, 0.0], G=G, h=[0.0, -1.0])
+    proof = prove_infeasible(QPBounds(far, ROUNDING), np.zeros(0), np.ones(2))
+    assert proof is not None
+    assert 0.0 < proof.change < 1e-15
+    assert prove_infeasible(QPBounds(far), np.zeros(0), np.ones(2)) is None  # the floats as they are
+    near = far.replace(h=[2.0**30, -(2.0**30) - 2.0**-7])
+    assert prove_infeasible(QPBounds(near, ROUNDING), np.zeros(0), np.ones(2)) is None
+
+
+def test_a_singular_p_with_rows_is_unbounded_along_its_null_space():
+    """No direction has Pd = 0 exactly: P is a product, rounded."""
+    for seed in range(TABLES):
+        rng = np.random.default_rng(seed)
+        F, A = rng.normal(size=(6, 16)), rng.normal(size=(9, 16))
+        qp = QP(P=F.T @ F, q=rng.normal(size=16), A=A, b=A @ rng.normal(size=16))
+        result = qpsvm.solve(qp, check=False)
+        assert result.status == "unbounded", seed
+        assert proves_unbounded(qp, result), seed
 
 
 def test_a_slab_is_no_equality():

@@ -88,17 +88,27 @@ def proves_infeasible(qp: QP, result: QPResult) -> bool:
 def proves_unbounded(qp: QP, result: QPResult) -> bool:
     """Say whether a result's ray d has Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0 and respects all bounds.
 
-    Pd = 0 may fail by the change of the data that the result reports.
+    Pd = 0 may fail by the change of the data that the result reports, and Ad = 0 by rounding, if d is not integers.
     """
     d = as_fractions(result.ray)
     share = 4 * Fraction(result.data_change)
-    products = [[a * b for a, b in zip(row, d, strict=True)] for row in as_fraction_rows(qp.P.dense())]
-    is_flat = all(abs(sum(terms, Fraction(0))) <= share * sum(map(abs, terms)) for terms in products)
+    rounding = Fraction(0 if all(value.denominator == 1 for value in d) else 2.0**-52)
+
+    def is_zero(rows: list[list[Fraction]], tol: Fraction) -> bool:
+        products = [[a * b for a, b in zip(row, d, strict=True)] for row in rows]
+        return all(abs(sum(terms, Fraction(0))) <= tol * sum(map(abs, terms)) for terms in products)
+
     descends = dot(as_fractions(qp.q), d) < 0
     keeps_inequalities = all(dot(row, d) <= 0 for row in ([] if qp.G is None else as_fraction_rows(qp.G)))
-    keeps_equalities = all(dot(row, d) == 0 for row in ([] if qp.A is None else as_fraction_rows(qp.A)))
+    keeps_equalities = is_zero([] if qp.A is None else as_fraction_rows(qp.A), rounding)
     keeps_bounds = all(
         (v >= 0 or not np.isfinite(low)) and (v <= 0 or not np.isfinite(high))
         for v, low, high in zip(d, *qp.bounds, strict=True)
     )
-    return is_flat and descends and keeps_inequalities and keeps_equalities and keeps_bounds
+    return (
+        is_zero(as_fraction_rows(qp.P.dense()), share + rounding)
+        and descends
+        and keeps_inequalities
+        and keeps_equalities
+        and keeps_bounds
+    )

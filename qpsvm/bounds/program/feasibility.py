@@ -8,6 +8,7 @@ multipliers are pairs y (p,), z (m,), for the rows of A and of G.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,10 +24,21 @@ from qpsvm.bounds.program.reduction import ROUNDING
 SLACK_TOL = 1e-9
 #: A multiplier below this share of the largest, or a c_j below this share of its terms, is made 0; then all is proven.
 ZERO_TOL = 1e-9
+#: If a proof changes entries, (PROGRAM.7), the terms of the rows have to cancel by at least this factor at a feasible
+#: point of the given program: there floats lose six digits in each row.
+MIN_CANCELLATION = 1e6
 #: Largest number of entries of a dense system.
 MAX_ENTRIES = 1_000_000
 
 Multipliers = tuple[FloatArray, FloatArray]
+
+
+class InfeasibilityProof(NamedTuple):
+    """Multipliers y (p,) and z (m,) with (PROGRAM.6), and the relative change of entries of A and G, (PROGRAM.7)."""
+
+    y: FloatArray
+    z: FloatArray
+    change: float = 0.0
 
 
 def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multipliers | None]:
@@ -109,21 +121,26 @@ def _minimise_violation(program: QPBounds) -> Multipliers | None:
     return None if proposal is None else (proposal.y, proposal.z)
 
 
-def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Multipliers | None:
+def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> InfeasibilityProof | None:
     """Return multipliers with (PROGRAM.6), equal or near to the given ones; None if none were found.
 
-    A program that is infeasible only by rounding of its right-hand sides and bounds does not count.
+    A program that is infeasible only by rounding of its right-hand sides and bounds does not count. If entries are
+    changed by (PROGRAM.7), every feasible x of the given program is far away: there Σ_i z_i Σ_j |G_ij x_j| is at least
+    `MIN_CANCELLATION` times Σ_i z_i |h_i|.
     """
-    bound = program.bound_below(np.zeros(program.qp.n), y, z, rows_only=True)
-    sides = float(np.abs(program.b) @ np.abs(bound.y) + np.abs(program.h) @ np.abs(bound.z))
-    with np.errstate(invalid="ignore"):
-        terms = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
-    if bound.value > ROUNDING * (sides + float(terms.sum())):
-        return bound.y, bound.z
+    min_multiplier = ZERO_TOL * max(float(np.abs(multipliers).max(initial=0.0)) for multipliers in (y, z))
+    without_small = (np.where(np.abs(multipliers) > min_multiplier, multipliers, 0.0) for multipliers in (y, z))
+    for each_y, each_z in ((y, z), tuple(without_small)):
+        bound = program.bound_below(np.zeros(program.qp.n), each_y, each_z, rows_only=True)
+        sides = float(np.abs(program.b) @ np.abs(bound.y) + np.abs(program.h) @ np.abs(bound.z))
+        with np.errstate(invalid="ignore"):
+            terms = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
+        if bound.value > (ROUNDING + MIN_CANCELLATION * bound.g_change) * (sides + float(terms.sum())):
+            return InfeasibilityProof(bound.y, bound.z, bound.g_change)
     return _prove_infeasible_exactly(program, y, z)
 
 
-def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Multipliers | None:
+def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> InfeasibilityProof | None:
     """As `prove_infeasible`, in rational numbers v, for which c_j of (PROGRAM.1) is 0 where x_j has no bound."""
     multipliers = np.concatenate([y, np.maximum(z, 0.0)])
     used = np.flatnonzero(np.abs(multipliers) > ZERO_TOL * np.abs(multipliers).max(initial=0.0))
@@ -152,4 +169,4 @@ def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -
         return None
     exact_multipliers = np.zeros(len(multipliers))
     exact_multipliers[used] = as_multiple(v)
-    return exact_multipliers[: len(y)], exact_multipliers[len(y) :]
+    return InfeasibilityProof(exact_multipliers[: len(y)], exact_multipliers[len(y) :])

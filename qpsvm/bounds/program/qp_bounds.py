@@ -17,7 +17,8 @@ optimum by itself. These statements are proven instead, those from above in `upp
                  smallest t tried that works
     (PROGRAM.6)  no point is feasible if (PROGRAM.1) with P = 0, q = 0, r = 0 is above 0 (Farkas)
     (PROGRAM.7)  for a program within rounding of this one: q_j − c_j replaces q_j where c_j is only rounding of it;
-                 else q_j and all G_ij with z_i > 0 are changed by the same relative amount, so that c_j = 0
+                 else q_j and all G_ij with z_i > 0 are changed by the same relative amount, so that c_j = 0. In
+                 (PROGRAM.6), in which q = 0, all A_ij with y_i ≠ 0 are changed too
     (PROGRAM.8)  a row aᵀx ≤ s bounds x_j if the minimum of its other terms is known: a minimum that is infinite in
                  (PROGRAM.1) may be finite over these implied bounds
 
@@ -77,7 +78,7 @@ class LowerBound:
     c (n,): Residual of (QP.1), which is minus the multipliers of the bounds.
     reason: Why the bound is −∞; empty otherwise.
     q_change (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
-    g_change: Relative change of entries of G in (PROGRAM.7).
+    g_change: Relative change of entries of G in (PROGRAM.7), and of A in (PROGRAM.6).
     """
 
     value: float
@@ -191,17 +192,18 @@ class QPBounds:
             if not len(still_unbounded):
                 return BoundedTerms(cancelled, box, curvature)
             unbounded = np.union1d(unbounded, still_unbounded)
-        if not rows_only:
-            bound = self._bound_in_rationals(point.dual, unbounded)
-            if bound is not None:
-                return bound
-            if self.rounding:
-                refined = self._evaluate(self._refine_multipliers(point.dual, unbounded), rows_only)
-                changes = self._bound_q_change(refined, unbounded)
-                if changes is not None:
-                    _set_zero(refined.c, unbounded)
-                    return BoundedTerms(refined, box, curvature, *changes)
-                c = refined.c  # less of it is rounding
+        bound = None if rows_only else self._bound_in_rationals(point.dual, unbounded)
+        if bound is not None:
+            return bound
+        if self.rounding:
+            refined = self._evaluate(self._refine_multipliers(point.dual, unbounded, rows_only), rows_only)
+            still_unbounded = self._find_unbounded(refined.c, box)
+            still_unbounded = still_unbounded[curvature[still_unbounded] <= 0.0]
+            changes = self._bound_changes(refined, still_unbounded, rows_only)
+            if changes is not None:
+                _set_zero(refined.c, still_unbounded)
+                return BoundedTerms(refined, box, curvature, *changes)
+            c = refined.c  # less of it is rounding
         unbounded = self._find_unbounded(c, self.implied_bounds)
         return self._use_implied_bounds(point, unbounded[curvature[unbounded] <= 0.0], curvature, rows_only)
 
@@ -319,20 +321,27 @@ class QPBounds:
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
-    def _bound_q_change(self, point: DualPoint, unbounded: IntArray) -> tuple[FloatArray, float] | None:
+    def _bound_changes(
+        self, point: DualPoint, unbounded: IntArray, rows_only: bool
+    ) -> tuple[FloatArray | None, float] | None:
         """Bound the changes of q, (n,), and of entries of G, by (PROGRAM.7); None if they are too large."""
-        z = point.dual.z
-        q = np.abs(self.qp.q)
+        dual = point.dual
         change = np.zeros(self.qp.n)
         change[unbounded] = point.c.size[unbounded]
-        if (change <= self.rounding * q).all():
-            return change, 0.0
-        size = (q + abs(sp.csr_array(self.G)).T @ z) * (1.0 - gamma(len(z) + 4))
+        size = abs(sp.csr_array(self.G)).T @ dual.z
+        if rows_only:
+            size = size + abs(sp.csr_array(self.A)).T @ np.abs(dual.y)
+        else:
+            q = np.abs(self.qp.q)
+            if (change <= self.rounding * q).all():
+                return change, 0.0
+            size = size + q
+        size *= 1.0 - gamma(len(dual.y) + len(dual.z) + 4)
         with np.errstate(divide="ignore", invalid="ignore"):
             relative_change = np.where(change > 0.0, change / size, 0.0) * FEW_ROUNDINGS
-        g_change = float(relative_change.max())
+        g_change = float(relative_change.max(initial=0.0))
         if g_change <= self.rounding:
-            return relative_change * q, g_change
+            return (None if rows_only else relative_change * q), g_change
         return None
 
     def _bound_in_rationals(self, dual: DualArguments, unbounded: IntArray) -> LowerBound | None:
@@ -376,20 +385,26 @@ class QPBounds:
             minimum += c_j * Fraction(end) if c_j else 0
         return minimum
 
-    def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray) -> DualArguments:
-        """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares."""
-        p = len(dual.y)
+    def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray, rows_only: bool) -> DualArguments:
+        """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares.
+
+        Without P and q, multipliers that are 0 stay 0.
+        """
+        equalities = np.flatnonzero(dual.y) if rows_only else np.arange(len(dual.y))
         tight = np.flatnonzero(dual.z > 0.0)
-        M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
+        M = sp.vstack([sp.csr_array(self.A)[equalities], sp.csr_array(self.G)[tight]], format="csr")
         if not M.shape[0] or M.shape[0] * len(unbounded) > MAX_MULTIPLICATIONS:
             return dual
-        c = self._evaluate(dual, False).c.value[unbounded]
-        sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
+        c = self._evaluate(dual, rows_only).c.value[unbounded]
+        q_size = 0.0 if rows_only else np.abs(self.qp.q)
+        sizes = q_size + abs(M).T @ np.abs(np.concatenate([dual.y[equalities], dual.z[tight]]))
         weights = 1.0 / np.where(sizes[unbounded] > 0.0, sizes[unbounded], 1.0)
         step = np.linalg.lstsq(as_dense(M[:, unbounded]).T * weights[:, None], -c * weights, rcond=None)[0]
+        y = dual.y.copy()
         z = dual.z.copy()
-        z[tight] = np.maximum(z[tight] + step[p:], 0.0)
-        return DualArguments(dual.u, dual.y + step[:p], z)
+        y[equalities] += step[: len(equalities)]
+        z[tight] = np.maximum(z[tight] + step[len(equalities) :], 0.0)
+        return DualArguments(dual.u, y, z)
 
     def _cancel_residual(self, dual: DualArguments, unbounded: IntArray, rows_only: bool) -> DualPoint | None:
         """Move u, y and z close to exact ones with c_j = 0 for these j, (PROGRAM.2); None if that fails.

@@ -42,10 +42,7 @@ def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | No
     k, n = rows.shape
     if k * n * min(k, n) > MAX_MULTIPLICATIONS:
         return None
-    if k:
-        norms = np.linalg.norm(rows, axis=1)
-        unit_rows = rows / np.where(norms > 0.0, norms, 1.0)[:, None]
-        guess = guess - np.linalg.lstsq(unit_rows, unit_rows @ guess, rcond=SINGULAR_TOL)[0]
+    guess = project_on_null_space(rows, guess)
     smallest_first = np.argsort(np.abs(guess), kind="stable").tolist()
     pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(row) for row in rows], smallest_first)
     largest_entry = float(np.abs(guess).max(initial=0.0)) or 1.0
@@ -56,6 +53,16 @@ def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | No
     for row, column in zip(pivot_rows, pivots, strict=True):
         vector[column] = -sum((row[j] * vector[j] for j in free if row[j]), Fraction(0)) / row[column]
     return vector
+
+
+def project_on_null_space(rows: FloatArray, vector: FloatArray) -> FloatArray:
+    """Return the vector (n,) projected on Mv = 0 in floats, for the rows M (k, n)."""
+    if not len(rows):
+        return vector
+    norms = np.linalg.norm(rows, axis=1)
+    unit_rows = rows / np.where(norms > 0.0, norms, 1.0)[:, None]
+    projection: FloatArray = vector - np.linalg.lstsq(unit_rows, unit_rows @ vector, rcond=SINGULAR_TOL)[0]
+    return projection
 
 
 def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:

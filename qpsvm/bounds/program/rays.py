@@ -7,7 +7,7 @@
 
 HiGHS proposes d in floats, and (RAY.1) is then made to hold exactly, in rational numbers. The support of the proposal
 and the rows of G that are tight on it (Gd = 0) are kept: d is a rational vector near it, on that support, in the null
-space of P, A and these rows. If none of these satisfies (RAY.1), P is left out, and (RAY.2) tried.
+space of P, A and these rows. If it fails (RAY.1), P is left out, and (RAY.2) tried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from qpsvm.base.arrays.rounding import SMALLEST_NORMAL, gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
-from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, dot_exactly, find_null_vector
+from qpsvm.bounds.program.rational import (
+    MAX_MULTIPLICATIONS,
+    as_multiple,
+    dot_exactly,
+    find_null_vector,
+    project_on_null_space,
+)
 
 #: Eigenvalues of P below this share of the largest count as 0.
 EIGENVALUE_TOL = 1e-10
@@ -45,7 +51,8 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     n = program.qp.n
     if n * n > MAX_MULTIPLICATIONS:
         return None
-    proposal = _propose_direction(program)
+    curved_directions = _find_curved_directions(program)
+    proposal = _propose_direction(program, curved_directions)
     if proposal is None:
         return None
     support = np.flatnonzero(np.abs(proposal) > ENTRY_TOL)
@@ -54,15 +61,15 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     rows = np.vstack([as_dense(program.A), G[is_tight]])[:, support]
     hessian_rows = _build_hessian_rows(program)[:, support]
     nonzero_rows = hessian_rows[np.abs(hessian_rows).max(axis=1, initial=0.0) > 0.0]
-    for system in (np.vstack([nonzero_rows, rows]), rows):
-        d = find_null_vector(system, proposal[support])
-        if d is None:
-            ray = None
-        else:
-            ray = _check_ray(program, G, support.tolist(), d, allowed)
-        if ray is not None:
-            return ray
-    return None
+    d = find_null_vector(np.vstack([nonzero_rows, rows]), proposal[support])
+    ray = None if d is None else _check_ray(program, G, support.tolist(), d, allowed)
+    if ray is not None:
+        return ray
+    d = find_null_vector(rows, proposal[support])
+    if d is None:
+        return None
+    d = _refine_null_vector(d, rows, np.vstack([curved_directions[:, support], rows]))
+    return _check_ray(program, G, support.tolist(), d, allowed)
 
 
 def _build_hessian_rows(program: QPBounds) -> FloatArray:
@@ -89,12 +96,35 @@ def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[i
     return products
 
 
-def _propose_direction(program: QPBounds) -> FloatArray | None:
-    """Propose a direction (n,) with a largest entry of 1, by HiGHS over the numerical null space of P."""
+def _refine_null_vector(d: list[Fraction], rows: FloatArray, all_rows: FloatArray) -> list[Fraction]:
+    """Return a vector near d (n,) with Mv = 0 for the rows M (k, n), like d, and smaller products with all rows (l, n).
+
+    The entries of d that follow from others are off by rounding, times the condition of the system that gives them.
+    """
+    largest_entry = max(map(abs, d))
+    if not largest_entry:
+        return d
+    scaled = np.array([float(value / largest_entry) for value in d])
+    correction = project_on_null_space(all_rows, scaled) - scaled
+    size = Fraction(float(np.abs(correction).max()))
+    step = find_null_vector(rows, correction)  # its largest entry is about 1
+    if step is None:
+        return d
+    return [value / largest_entry + size * change for value, change in zip(d, step, strict=True)]
+
+
+def _find_curved_directions(program: QPBounds) -> FloatArray:
+    """Return the eigenvectors of P whose eigenvalues are not rounding, (k, n): d with Pd = 0 is orthogonal to them."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
     is_curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), SMALLEST_NORMAL)
-    zero_rows = sp.csr_array(np.vstack([vectors[:, is_curved].T, as_dense(program.A)]))
+    directions: FloatArray = vectors[:, is_curved].T
+    return directions
+
+
+def _propose_direction(program: QPBounds, curved_directions: FloatArray) -> FloatArray | None:
+    """Propose a direction (n,) with a largest entry of 1, orthogonal to some others (k, n), by HiGHS."""
+    zero_rows = sp.csr_array(np.vstack([curved_directions, as_dense(program.A)]))
     bounds = [
         (0.0 if np.isfinite(lb) else -1.0, 0.0 if np.isfinite(ub) else 1.0)
         for lb, ub in zip(program.lb, program.ub, strict=True)
