@@ -27,7 +27,7 @@ from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.checks import to_json_list, to_json_number
 from qpsvm.faces.play.equations import list_equations, measure_equations
 from qpsvm.faces.play.exact_answers import build_exact_path, compare_without_sample
-from qpsvm.faces.play.explanations import NOTICED, describe_result, describe_user_alpha
+from qpsvm.faces.play.explanations import MIN_MENTIONED, describe_result, describe_user_alpha
 from qpsvm.faces.play.machine_catalogue import MACHINES, PageMachine
 from qpsvm.faces.play.measures import compute_sample_share, measure_width
 from qpsvm.faces.play.moves import MoveFinder
@@ -181,7 +181,7 @@ def _explain_solution(
     else:
         moves, repair = MoveFinder(problem, result), measure_repair(result, alpha)
         move = None if result.status is Status.OPTIMAL else moves.find_best()
-        sentence = describe_user_alpha(result, machine, repair > NOTICED, move)
+        sentence = describe_user_alpha(result, machine, repair > MIN_MENTIONED, move)
     samples = build_sample_table(result, machine, moves)
     return {
         "yours": alpha is not None,
