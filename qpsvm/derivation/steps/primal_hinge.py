@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from qpsvm.derivation.expressions import Equation, Subset, display, line
+from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
@@ -17,7 +19,6 @@ from qpsvm.derivation.steps.primal import build_lagrangian_step, build_loss_step
 from qpsvm.derivation.steps.two_class import build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
-from qpsvm.derivation.terms import Term
 from qpsvm.machines import PrimalHinge, Problem
 from qpsvm.program import residuals
 from qpsvm.space.kernels.space import FeatureSpace
@@ -26,7 +27,7 @@ LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
 #: Weights p_i of the losses in the mean, and the upper bounds C_i = p_i/λ of α.
 SHARES = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = SHARES / LAM
-#: Largest number of rows for which K is factored to build the primal QP of a kernel, in seconds and with 100 MB.
+#: Largest number of rows for which the primal QP of a kernel is built: its factor of K takes seconds and 100 MB.
 MAX_DERIVED_KERNEL_ROWS = 3000
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
@@ -99,10 +100,7 @@ def _build_c_svm_step(machine: Formulas) -> Step:
 
 def _build_qp_multiplier_step() -> Step:
     """Build the step about the multipliers that a solver of the primal QP returns."""
-    gradient_lines = (
-        line(_build_gradient_term(name, symbol), "=", 0, scale=scale, place="entry", shown=False, when=when)
-        for name, symbol, scale, when in GRADIENT_BLOCKS
-    )
+    has_b = Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)
     return step(
         "Multipliers of the QP",
         "A solver of the primal QP returns λα as the multipliers of the margin constraints. With these the "
@@ -110,7 +108,9 @@ def _build_qp_multiplier_step() -> Step:
         Equation("below", (
             r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
             r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
-            *gradient_lines,
+            _build_gradient_line("w", "w", _compute_w_scale),
+            _build_gradient_line("xi", "ξ", lambda at: float(max(at.problem.weight_shares))),
+            _build_gradient_line("b", "b", _compute_b_scale, has_b),
         ), explain_missing_primal),
         Problem.read,
     )  # fmt: skip
@@ -128,15 +128,14 @@ def _build_feature_of_ones_step(machine: Formulas) -> Step:
         sym.F, "=", f_of_alpha, left=r"\phantom{f(x_i)}",
         scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
     )  # fmt: skip
+    reason = f"intercept={machine.problem.intercept!r}: only a penalised b is a weight like the others"
     return step(
         "A feature of ones",
         "A penalised b is the weight of one more feature, which is 1 for every sample. It adds 1 to every "
         "inner product, so K + 1 replaces K, and there is no equality constraint.",
         Equation("below", (r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle", f_line)),
         FeatureSpace.with_penalised_intercept,
-        ""
-        if machine.has_penalised_b
-        else f"intercept={machine.problem.intercept!r}: only a penalised b is a weight like the others",
+        "" if machine.has_penalised_b else reason,
     )
 
 
@@ -150,31 +149,30 @@ def explain_missing_primal(at: At) -> str:
 def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     """Compute the blocks of Px + q + Gᵀz + z_box by name, with z = λα and z_box = −λη for the bounds ξ ≥ 0."""
     qp = at.problem.qp("primal")
-    if at.is_linear:
-        w = at.w
-    else:
-        w = at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
-    b = [] if at.problem.space.computed_intercept is None else [at.b]
+    space = at.problem.space
+    w = at.w if at.is_linear else space.textbook_coordinates.T @ (at.alpha * at.y)
+    b = [] if space.computed_intercept is None else [at.b]
     blocks: dict[str, np.ndarray] = qp.split(
         residuals.compute_lagrangian_gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
     )
     return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 
 
-def _build_gradient_term(name: str, symbol: str) -> Term:
-    """Build the term of a block of the gradient, by the name of the block and the symbol of its variables."""
-    return letter("", lambda at: compute_gradient_blocks(at)[name], f"gradient[{name!r}]", f"the gradient in {symbol}")
+def _build_gradient_line(
+    name: str, symbol: str, scale: Callable[[At], float], when: Subset | None = None
+) -> EquationLine:
+    """Build the line: a block of the gradient is 0, given its name and the symbol of its variables."""
+    block = letter("", lambda at: compute_gradient_blocks(at)[name], f"gradient[{name!r}]", f"the gradient in {symbol}")
+    return line(block, "=", 0, scale=scale, place="entry", shown=False, when=when)
+
+
+def _compute_w_scale(at: At) -> float:
+    """Compute the scale of the block of w."""
+    return at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size)
 
 
 def _compute_b_scale(at: At) -> float:
     """Compute the scale of the block of b, as in (PHINGE.5)."""
-    return at.unit * (max(at.alpha_sum, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.alpha_sum)
-
-
-#: Name, symbol and scale of each block of the primal QP's gradient, and the points that have it; None for all points.
-GRADIENT_BLOCKS = (
-    ("w", "w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
-    ("xi", "ξ", lambda at: float(max(at.problem.weight_shares)), None),
-    ("b", "b", _compute_b_scale,
-     Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
-)  # fmt: skip
+    if at.problem.intercept == "penalised":
+        return at.unit * max(at.alpha_sum, 1 + abs(at.b))
+    return at.unit * at.alpha_sum

@@ -8,16 +8,21 @@ from collections.abc import Iterator
 from qpsvm.derivation.display import ShownDerivation, ShownStep
 from qpsvm.derivation.latex import NO_BREAK_SPACE, latex_to_lines
 
-#: Columns of a line, and of the proven bound at the end of a step's first line.
-WIDTH, PROVEN_WIDTH = 80, 17
+#: Maximum number of characters in a line.
+WIDTH = 80
+#: Characters of the proven bound, which ends a step's first line.
+PROVEN_WIDTH = 17
 #: Indentation of equations and code, and of sentences and numbers.
 INDENT, DEEP_INDENT = "    ", "      "
 
 
 def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
-    """Describe all steps: equations and numbers; with `verbose` also sentences and the location of the code."""
-    message = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
-    head = [line for text in message for line in textwrap.wrap(text, WIDTH)]
+    """Describe all steps that apply: equations and numbers.
+
+    verbose: Whether to add sentences, the location of the code, and the steps that do not apply, with the reason.
+    """
+    headings = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
+    head = [line for text in headings for line in textwrap.wrap(text, WIDTH)]
     symbols = "; ".join(
         f"{' '.join(filter(None, [symbol.name, symbol.shape]))} {symbol.meaning}" for symbol in derivation.key
     )
@@ -30,7 +35,7 @@ def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
 
 
 def describe_step(step: ShownStep, verbose: bool = True) -> str:
-    """Describe one step in a few lines."""
+    """Describe one step; if not `verbose`, without sentences and the location of the code."""
     return "\n".join(_iter_lines(step, verbose))
 
 
@@ -44,45 +49,48 @@ def describe_with_code(step: ShownStep) -> str:
 def _iter_lines(step: ShownStep, verbose: bool) -> Iterator[str]:
     """Yield the lines of one step; if not verbose, both sides are truncated to one line."""
     title = f"({step.tag})  {step.title}"
-    residual = step.residual_text
     if step.absent:
         yield from [title, *_wrap(f"[{step.reason}]", DEEP_INDENT)]
         return
-    residual += f"{step.proven_text:>{PROVEN_WIDTH + 2}}" if step.proven_text and residual else ""
-    yield f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()
+    residual = step.residual_text
+    if residual and step.proven_text:
+        residual += f"{step.proven_text:>{PROVEN_WIDTH + 2}}"
+    residual_width = max(WIDTH - len(title), len(residual) + 2)  # up to the end of the line, after two spaces at least
+    yield f"{title}{residual:>{residual_width}}".rstrip()
     for line in _join_short_lines(latex_to_lines(step.latex)):
         yield from _wrap(line, INDENT)
     if verbose:
         yield from _wrap(" ".join(filter(None, [step.text, step.by_construction])), DEEP_INDENT)
-    fit_lines = _wrap if verbose else _truncate
-    yield from fit_lines(f"{step.sides_text}   {step.description}" if step.sides_text else "", DEEP_INDENT)
-    yield from _wrap(f"[{step.reason}]" if step.reason else "", DEEP_INDENT)
+    if step.sides_text:
+        fit_lines = _wrap if verbose else _truncate
+        yield from fit_lines(f"{step.sides_text}   {step.description}", DEEP_INDENT)
+    if step.reason:
+        yield from _wrap(f"[{step.reason}]", DEEP_INDENT)
     if verbose:
         yield from _wrap(step.proven_sentence, DEEP_INDENT)
         yield f"{INDENT}code: {(step.library or step.code).where}"
 
 
 def _join_short_lines(lines: list[str]) -> Iterator[str]:
-    """Yield lines, joining one that begins with = or ⟹ to the line before, if both fit."""
+    """Yield the lines; a line gets the next one appended, if only that one begins with = or ⟹ and both fit."""
+    signs = ("=", "⟹")
     remaining = lines[::-1]
     while remaining:
         line = remaining.pop()
-        if remaining and remaining[-1][0] in "=⟹" and line[0] not in "=⟹":
-            following = remaining[-1]
-            if len(line + following) < WIDTH - len(INDENT):
-                line += f" {remaining.pop()}"
+        following = remaining[-1] if remaining else ""
+        fits = len(line + following) < WIDTH - len(INDENT)
+        if following.startswith(signs) and not line.startswith(signs) and fits:
+            line += f" {remaining.pop()}"
         yield line
 
 
 def _truncate(text: str, indent: str) -> list[str]:
-    """Truncate a text to one line; return no line for an empty text."""
-    if not text:
-        return []
+    """Truncate a text to one line."""
     line = f"{indent}{text}"
     return [line if len(line) <= WIDTH else f"{line[: WIDTH - 2].rstrip()} …"]
 
 
 def _wrap(text: str, indent: str) -> list[str]:
-    """Wrap a text to lines, of which all but the first are indented deeper."""
+    """Wrap a text to lines, of which all but the first are indented deeper; an empty text has none."""
     lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
     return [line.replace(NO_BREAK_SPACE, " ") for line in lines]

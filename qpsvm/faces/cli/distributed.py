@@ -6,6 +6,7 @@ The workers keep the rows that they read. This process has only the first line, 
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,13 +36,18 @@ LOCAL_OPTIONS = {
 LOCAL_ADDRESS = re.compile(r"local:([1-9]\d{0,3})$")
 #: Seconds to wait for the answer of a scheduler.
 CONNECT_SECONDS = 20
-#: Features, and target and weights (None if absent), on the workers.
-RemoteParts = tuple[Any, list[Any]]
+#: Features (n, d), target (n,) and weights (n,) as collections on the workers; None for a target or weights if absent.
+RemoteColumns = tuple[Any, Any, Any]
 
 
 @contextmanager
 def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
-    """Compute on a cluster in the block: at an address, on this machine, or with threads of this process."""
+    """Compute on a cluster in the block: at an address, on this machine, or with threads of this process.
+
+    name: The address, "local:N" for N workers on this machine, or "threads".
+
+    Raises ParameterError, MissingExtraError.
+    """
     try:
         import dask
         import distributed
@@ -49,8 +55,8 @@ def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
         raise MissingExtraError(
             f"--scheduler needs Dask, which is not installed; run: {describe_install('dask')}"
         ) from None
-    local = LOCAL_ADDRESS.match(name)
-    if name != "threads" and local is None and "://" not in name:
+    local_match = LOCAL_ADDRESS.match(name)
+    if name != "threads" and local_match is None and "://" not in name:
         raise ParameterError(f"--scheduler {name!r}: give an address such as tcp://host:8786, local:N, or threads")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"dataframe.convert-string": False}))
@@ -59,12 +65,12 @@ def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
             yield
             return
         address: Any = name
-        if local is not None:
-            address = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=int(local[1]), threads_per_worker=1, dashboard_address=":0", silence_logs=50
-                )
+        if local_match is not None:
+            n_workers = int(local_match[1])
+            cluster = distributed.LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
             )
+            address = stack.enter_context(cluster)
         try:
             client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
         except (OSError, ValueError) as error:
@@ -76,11 +82,11 @@ def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
 
 def read_distributed(options: argparse.Namespace) -> Dataset:
     """Open the files of a command as collections without reading rows. Raises ParameterError, QPSVMError."""
-    for option, what in LOCAL_OPTIONS.items():
+    for option, use in LOCAL_OPTIONS.items():
         refuse_options(
-            options, [option], f"{what} here, but --scheduler leaves them on the workers: leave one of the two out"
+            options, [option], f"{use} here, but --scheduler leaves them on the workers: leave one of the two out"
         )
-    stored = find_stored_files(parse_source(options.file), True)
+    stored = find_stored_files(parse_source(options.file), stream=True)
     assert stored is not None
     unreadable = {"libsvm": "LIBSVM", "feather": "Feather"}
     if kind := unreadable.get(stored.file_format):
@@ -90,9 +96,11 @@ def read_distributed(options: argparse.Namespace) -> Dataset:
         )
     features, target, weights = choose_columns(stored, options)
     target_kind = VARIANTS[options.variant]._target_kind
-    target = None if target_kind == "none" else target
+    if target_kind == "none":
+        target = None
     is_array = stored.file_format == "npy"
-    X, (y, weight) = (_open_arrays if is_array else _open_frames)(stored, features, (target, weights))
+    open_columns = _open_arrays if is_array else _open_frames
+    X, y, weight = open_columns(stored, features, target, weights)
     has_text_labels = not is_array and target_kind == "labels" and y is not None and y.dtype.kind not in "biuf"
     table = EncodedTable(X, None, build_encoding(stored, features, target, has_text_labels), weights=weight)
     if options.standardise:
@@ -100,26 +108,27 @@ def read_distributed(options: argparse.Namespace) -> Dataset:
     return Dataset(table, y.astype(object) if has_text_labels else y, target_kind=target_kind)
 
 
-def _open_frames(stored: StoredFiles, features: list[str], others: tuple[str | None, ...]) -> RemoteParts:
-    """Open files whose columns have names."""
+def _open_frames(stored: StoredFiles, features: list[str], target: str | None, weights: str | None) -> RemoteColumns:
+    """Open files whose columns have names. Raises DataTypeError if a feature is not numeric."""
     import dask.dataframe as frames
 
-    wanted = [*features, *filter(None, others)]
+    names = [*features, *filter(None, (target, weights))]
     if stored.file_format == "csv":
-        frame = frames.read_csv(list(stored.paths), usecols=wanted)
+        frame = frames.read_csv(list(stored.paths), usecols=names)
     else:
-        frame = frames.read_parquet(list(stored.paths), columns=wanted)
+        frame = frames.read_parquet(list(stored.paths), columns=names)
     for name in features:
         if frame.dtypes[name].kind not in "biuf":
             raise DataTypeError(
                 f"{stored.name}: column {name!r} is not numeric: leave it out with --drop {name!r}, or encode it as "
                 "numbers first"
             )
-    return frame[features], [None if name is None else frame[name] for name in others]
+    y, weight = (None if name is None else frame[name] for name in (target, weights))
+    return frame[features], y, weight
 
 
-def _open_arrays(stored: StoredFiles, features: list[str], others: tuple[str | None, ...]) -> RemoteParts:
-    """Open arrays; each file is mapped by the worker that reads it."""
+def _open_arrays(stored: StoredFiles, features: list[str], target: str | None, weights: str | None) -> RemoteColumns:
+    """Open arrays, whose columns are named by position; each file is mapped by the worker that reads it."""
     import dask
     import dask.array as arrays
 
@@ -132,8 +141,14 @@ def _open_arrays(stored: StoredFiles, features: list[str], others: tuple[str | N
             stop = min(start + step, len(array))
             blocks.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))
     table = arrays.concatenate(blocks)
-    vectors = [None if name is None else table[:, int(name)] if name.isdecimal() else map_npy(name) for name in others]
-    return table[:, [int(name) for name in features]], vectors
+
+    def open_vector(name: str | None) -> Any:
+        """Open a column of the table, or a file of its own."""
+        if name is None:
+            return None
+        return table[:, int(name)] if name.isdecimal() else map_npy(name)
+
+    return table[:, [int(name) for name in features]], open_vector(target), open_vector(weights)
 
 
 def _read_rows(path: str, start: int, stop: int) -> NDArray[Any]:
@@ -160,7 +175,7 @@ def _standardise(table: EncodedTable, name: str) -> EncodedTable:
 
 
 def describe_dataset(name: str, dataset: Dataset, problem: Problem) -> str:
-    """Describe the dataset, for the first line that is printed."""
+    """Describe the dataset in the first line that is printed."""
     n, d = problem.X.shape
     samples = problem.samples
     classes = samples.classes

@@ -1,4 +1,4 @@
-"""Score predictions for the command line, and format the scores (`compute_scores`, `format_block`, `find_warnings`)."""
+"""Score predictions for the command line, and format the scores (`score_dataset`, `format_block`, `find_warnings`)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ MAX_LONG_HEADINGS = 4
 NO_PAIR = "no pair to compare"
 
 
-def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
+def score_dataset(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """Compute the scores of predictions (n,) for the rows of a dataset, by name."""
     if dataset.target_kind == "none":
         scores = {"share outside": float((predicted < 0).mean())}
         labels = choose_true_labels(dataset)
         if labels is None:
             return scores
-        return {**scores, **score_predictions("labels", predicted, labels)}
+        return {**scores, **_score_labels(predicted, labels)}
     if dataset.target_kind == "labels":
         target = dataset.labels
     else:
         target = np.asarray(dataset.y, dtype=float)
-    return score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
+    return _score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
 
-def score_predictions(
+def _score_predictions(
     target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
     quantile: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
@@ -45,22 +45,31 @@ def score_predictions(
     if target_kind == "ranks":
         n_ordered, n_pairs = count_ordered_pairs(target, predicted, groups)
         return {"pairs in order": n_ordered / n_pairs} if n_pairs else {}
-    if target_kind != "numbers":  # labels
-        is_correct = predicted == target
-        labels = np.unique(target)
-        scores = {"accuracy": float(is_correct.mean())}
-        if len(labels) > 1 and np.isin(predicted, labels).all():
-            scores["balanced accuracy"] = float(np.mean([is_correct[target == label].mean() for label in labels]))
-        return scores
+    if target_kind == "numbers":
+        return _score_numbers(predicted, target, quantile)
+    return _score_labels(predicted, target)
+
+
+def _score_labels(predicted: NDArray[Any], target: NDArray[Any]) -> dict[str, float]:
+    """Compute the accuracy, and the balanced accuracy if that is defined: the mean recall of the classes."""
+    is_correct = predicted == target
+    labels = np.unique(target)
+    scores = {"accuracy": float(is_correct.mean())}
+    if len(labels) > 1 and np.isin(predicted, labels).all():
+        scores["balanced accuracy"] = float(np.mean([is_correct[target == label].mean() for label in labels]))
+    return scores
+
+
+def _score_numbers(predicted: NDArray[Any], target: NDArray[Any], quantile: float | None) -> dict[str, float]:
+    """Compute R², unless the target is constant, and the mean absolute error; or the scores of a predicted quantile."""
     residual = target - predicted
     if quantile is not None:
         loss = float(np.maximum(quantile * residual, (quantile - 1.0) * residual).mean())
         return {"mean pinball loss": loss, "share below": float((residual < 0).mean())}
+    scores = {}
     total_squares = float(np.square(target - target.mean()).sum())
     if total_squares > 0.0:
-        scores = {"R²": 1.0 - float(np.square(residual).sum()) / total_squares}
-    else:
-        scores = {}
+        scores["R²"] = 1.0 - float(np.square(residual).sum()) / total_squares
     return {**scores, "mean absolute error": float(np.abs(residual).mean())}
 
 
@@ -68,7 +77,7 @@ def format_scores(scores: dict[str, float], deviations: dict[str, float] | None 
     """Format scores by name in one line, with their standard deviations over the folds if there are folds."""
     texts = []
     for name, value in scores.items():
-        digits = ".4g" if name.startswith("mean ") else ".4f"
+        digits = ".4g" if name.startswith("mean ") else ".4f"  # a mean loss has the unit of the target
         deviation = "" if deviations is None else f" ± {deviations[name]:{digits}}"
         texts.append(f"{name} {value:{digits}}{deviation}")
     return ", ".join(texts) or NO_PAIR
@@ -80,30 +89,27 @@ def describe_predictions(
 ) -> str:  # fmt: skip
     """Describe predictions (n,), with scores if the target (n,) is known; "" without one, except novelty detection."""
     if target_kind == "none":
-        if target is None:
-            accuracy = ""
-        else:
-            accuracy = f", accuracy {(predicted == target).mean():.4f}"
+        accuracy = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
         return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{accuracy}"
     if target is None:
         return ""
     if target_kind == "ranks":
         n_ordered, n_pairs = count_ordered_pairs(target.astype(float), predicted, groups)
-        if n_pairs:
-            return f"{n_ordered} of {n_pairs} pairs in order ({n_ordered / n_pairs:.4f})"
-        return NO_PAIR
+        return f"{n_ordered} of {n_pairs} pairs in order ({n_ordered / n_pairs:.4f})" if n_pairs else NO_PAIR
     if target_kind == "numbers":
-        scores = score_predictions(target_kind, predicted, target.astype(float), quantile=quantile)
+        scores = _score_numbers(predicted, target.astype(float), quantile)
         return format_scores(scores).replace("share below", "share of targets below the prediction")
-    scores = score_predictions(target_kind, predicted, target)
+    return _describe_predicted_labels(predicted, target)
+
+
+def _describe_predicted_labels(predicted: NDArray[Any], target: NDArray[Any]) -> str:
+    """Describe predicted labels (n,) by their scores, and whether all are the same although the target (n,) differs."""
+    scores = _score_labels(predicted, target)
     text = f"accuracy {scores['accuracy']:.4f}"
     if "balanced accuracy" in scores:
         text += f" (balanced {scores['balanced accuracy']:.4f})"
-    if len(np.unique(target)) > 1:
-        constant = find_constant_prediction(predicted)
-    else:
-        constant = None
-    if constant is None:
+    constant = find_constant_prediction(predicted)
+    if constant is None or len(np.unique(target)) == 1:
         return text
     return f"{text}; every row is predicted {constant}"
 
@@ -115,7 +121,7 @@ def describe_training_scores(dataset: Dataset, predicted: NDArray[Any], quantile
 
 
 def find_constant_prediction(predicted: NDArray[Any]) -> Any:
-    """Return the common value of all predictions (n,); None if they differ."""
+    """Return the common value of all predictions (n,); None if they differ or there are none."""
     if len(predicted) and (predicted == predicted[0]).all():
         return predicted[0]
     return None
@@ -123,9 +129,9 @@ def find_constant_prediction(predicted: NDArray[Any]) -> Any:
 
 def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
     """Return the true labels (n,), or the target of novelty detection if it is −1 (outside) and 1; None without any."""
-    y = dataset.y
     if dataset.target_kind == "labels":
         return dataset.labels
+    y = dataset.y
     if dataset.target_kind != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (-1, 1)).all():
         return None
     return np.asarray(y, dtype=int)
@@ -133,12 +139,12 @@ def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
 
 def format_block(heading: str, text: str, dataset: Dataset, predicted: NDArray[Any]) -> str:
     """Format the text of scores as lines below a summary, with the confusion matrix if there are true labels."""
+    lines = [f"  {heading:<{INDENT - 2}}{text}"]
     true = choose_true_labels(dataset)
-    if true is None:
-        lines = []
-    else:
-        lines = format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
-    return "\n".join([f"  {heading:<{INDENT - 2}}{text}", *(f"{' ' * INDENT}{line}" for line in lines)])
+    if true is not None:
+        table = format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
+        lines += [f"{' ' * INDENT}{row}" for row in table]
+    return "\n".join(lines)
 
 
 def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
@@ -160,9 +166,9 @@ def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArr
     for label, row, class_scores in zip(classes, counts, np.transpose(values), strict=True):
         score_cells = ("-" if np.isnan(score) else f"{score:.4f}" for score in class_scores)
         rows.append([str(label), *map(str, row), str(row.sum()), *score_cells])
-    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    name_width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     return [
-        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))])
+        "  ".join([row[0].ljust(name_width), *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))])
         for row in rows
     ]
 
@@ -174,11 +180,10 @@ def find_warnings(dataset: Dataset, predicted: NDArray[Any], scores: dict[str, f
     """
     if dataset.target_kind == "labels":
         return find_label_hints(dataset.labels, predicted, is_weighted)
+    hints = []
     constant = find_constant_prediction(predicted) if len(predicted) > 1 else None
-    if constant is None:
-        hints = []
-    else:
-        hints = [Hint("labels", f"every row is predicted {constant}")]
+    if constant is not None:
+        hints.append(Hint("labels", f"every row is predicted {constant}"))
     if scores.get("R²", 1.0) < 0.0:
         hints.append(Hint("worse", "R² is below 0: the mean of these rows predicts them better"))
     return hints

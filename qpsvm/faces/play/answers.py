@@ -27,7 +27,7 @@ from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.checks import to_json_list, to_json_number
 from qpsvm.faces.play.equations import list_equations, measure_equations
 from qpsvm.faces.play.exact_answers import build_exact_path, compare_without_sample
-from qpsvm.faces.play.explanations import NOTICED, describe_result, describe_user_alpha
+from qpsvm.faces.play.explanations import MIN_MENTIONED, describe_result, describe_user_alpha
 from qpsvm.faces.play.machine_catalogue import MACHINES, PageMachine
 from qpsvm.faces.play.measures import compute_sample_share, measure_width
 from qpsvm.faces.play.moves import MoveFinder
@@ -43,13 +43,16 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
 
-#: Digits of the ν that is suggested in place of one that is too large.
-DIGITS = 4
-#: A corner of a path: the share of α, and the value, or `TOP` or `BOTTOM` where the path goes on to ±∞.
-Point = tuple[float, float | str]
+#: Decimal places of the ν that is suggested in place of one that is too large.
+NU_DECIMALS = 4
+#: What stands for a value of ∞ and −∞ in a corner of a path.
 TOP, BOTTOM = "top", "bottom"
-#: Time limit of a solve in seconds, imports included, and its relative gap.
-SECONDS, TOL = 4.0, 1e-6
+#: A corner of a path: α as a share of its bound, and the value beside it.
+Corner = tuple[float, float | str]
+#: Time limit of a solve in seconds, imports included.
+SECONDS = 4.0
+#: Relative gap of a solve.
+TOL = 1e-6
 log = logging.getLogger(__name__)
 #: Errors that are faults of this library. The page gets a sentence, the log the traceback.
 INTERNAL_ERRORS = (
@@ -92,7 +95,7 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
 
 
 def _build_answer(message: Any, start: Start | None) -> dict[str, Any]:
-    """Build the answer. Raises QPSVMError if the request cannot be read."""
+    """Build the answer, also if the problem cannot be solved. Raises QPSVMError if the request cannot be read."""
     start_time = time.perf_counter()
     request = read_request(message)
     if request.state is None:
@@ -148,7 +151,7 @@ def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> d
         result = problem.at(alpha, TOL)
     if result.error is not None:
         raise result.error
-    norm = compute_norm(problem, result)
+    norm = _compute_norm(problem, result)
     machine = MACHINES[state.machine].select_notation(state.parameters)
     answer = {
         "id": request.id,
@@ -157,7 +160,7 @@ def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> d
         "accuracy": compute_sample_share(problem, result, machine),
         **_explain_solution(state, problem, result, machine, norm, alpha),
         "alpha": to_json_list(result.alpha),
-        "pair": build_optimal_path(problem, result, machine),
+        "pair": _build_optimal_path(problem, result, machine),
     }
     if "plane" in request.show:
         answer["plane"] = build_plane(request, state, problem, result)
@@ -174,14 +177,16 @@ def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> d
 def _explain_solution(
     state: PageState, problem: Problem, result: SVMResult, machine: PageMachine, norm: float, alpha: FloatArray | None
 ) -> dict[str, Any]:
-    """Explain the result and each sample; for a user's α (n,), also the repair that made it feasible, and a move."""
+    """Explain the result and each sample; for a user's α (m,), also the repair that made it feasible, and a move."""
+    moves = move = None
+    repair = 0.0
     if alpha is None:
-        moves, move, repair = None, None, 0.0
         sentence = describe_result(result, machine, norm)
     else:
-        moves, repair = MoveFinder(problem, result), measure_repair(result, alpha)
+        moves = MoveFinder(problem, result)
         move = None if result.status is Status.OPTIMAL else moves.find_best()
-        sentence = describe_user_alpha(result, machine, repair > NOTICED, move)
+        repair = _measure_repair(result, alpha)
+        sentence = describe_user_alpha(result, machine, repair > MIN_MENTIONED, move)
     samples = build_sample_table(result, machine, moves)
     return {
         "yours": alpha is not None,
@@ -219,83 +224,82 @@ def _summarise(problem: Problem, result: SVMResult, norm: float) -> dict[str, An
 
 
 def _compute_balance(state: PageState, alpha: FloatArray) -> float:
-    """Evaluate the machine's `balance` at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
-    learnt = MACHINES[state.machine].learnt
-    n = len(state.points)
-    if learnt == "labels":
+    """Evaluate the machine's `balance` at an α (m,): yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
+    if MACHINES[state.machine].learnt == "labels":
         return float(state.labels @ alpha)
+    n = len(state.points)
     return float(alpha[:n].sum() - alpha[n:].sum())
 
 
-def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
-    """Measure the largest change from α (n,) to the certified α, in units of C, or without bounds of the largest α."""
-    upper = result.upper
+def _measure_repair(result: SVMResult, alpha: FloatArray) -> float:
+    """Measure the largest change from α (m,) to the certified α, in units of C, or without bounds of the largest α."""
     change = float(np.abs(result.alpha - alpha).max())
-    if np.isfinite(upper).all():
-        size = float(upper.max())
+    if np.isfinite(result.upper).all():
+        size = float(result.upper.max())
     else:
         size = float(np.abs([alpha, result.alpha]).max())
     return change / size if size > 0.0 else change
 
 
-def compute_norm(problem: Problem, result: SVMResult) -> float:
+def _compute_norm(problem: Problem, result: SVMResult) -> float:
     """Return ‖w‖ of w = Σ β_i φ(x_i), or 0 if it is no larger than the rounding error of this sum."""
     K = problem.space.centred_gram
-    coefficients = result.coef
-    rounding = 2.0 * len(coefficients) * UNIT
+    beta = result.coef
+    rounding = 2.0 * len(beta) * UNIT
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
-        terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))
+        term_sum = np.abs(beta) @ np.sqrt(np.maximum(K.diagonal(), 0.0))
         if problem.space.is_linear:
             norm = float(np.linalg.norm(result.w))
-            return 0.0 if norm <= rounding * terms else norm
-        square = coefficients @ (K @ coefficients)
-        if np.isfinite(square) and square <= rounding * terms**2:
+            return 0.0 if norm <= rounding * term_sum else norm
+        square = beta @ (K @ beta)
+        if np.isfinite(square) and square <= rounding * term_sum**2:
             return 0.0
         return float(np.sqrt(square))
 
 
-def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
+def _build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
     """Build the path on which (α, y f), or (α, t − f) or (α, f), of every sample lies at an optimum.
 
     Returns its corners, with α as a share of its bound, and the smallest share that is drawn.
     """
-    sides = machine.learnt == "numbers"
-    if sides:
-        points = _build_two_sided_path(result, find_half_width(problem, result))
+    if machine.learnt == "numbers":
+        lowest_share = -1.0
+        corners = _build_two_sided_path(result, find_half_width(problem, result))
     else:
-        points = _build_one_sided_path(result)
-    return {
-        "low": -1.0 if sides else 0.0,
-        "path": [[share, at if isinstance(at, str) else to_json_number(at)] for share, at in points],
-    }
+        lowest_share = 0.0
+        corners = _build_one_sided_path(result)
+    path = [[share, value if isinstance(value, str) else to_json_number(value)] for share, value in corners]
+    return {"low": lowest_share, "path": path}
 
 
-def _build_one_sided_path(result: SVMResult) -> list[Point]:
+def _build_one_sided_path(result: SVMResult) -> list[Corner]:
     """Build the path: α = 0 outside the margin, free on it, and inside at its bound, or increasing."""
     level = float(result.margin[0]) if len(result.margin) else result.rho
-    bounded = bool(np.isfinite(result.upper).all())
     drop = float(result.curvature.max(initial=0.0)) * compute_full_size(result)
-    end: list[Point] = [(1.0, BOTTOM)] if bounded else []
-    return [(0.0, TOP), (0.0, level), (1.0, level - drop), *end]
+    corners: list[Corner] = [(0.0, TOP), (0.0, level), (1.0, level - drop)]
+    if np.isfinite(result.upper).all():
+        corners.append((1.0, BOTTOM))
+    return corners
 
 
-def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
+def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Corner]:
     """Build the path of β, from residuals below the tube of half width ε to those above it."""
     n = len(result.kind)
-    full = compute_full_size(result)
-    below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
-    if not np.isfinite(above):
-        drop = float(result.curvature.max()) * full
+    full_size = compute_full_size(result)
+    bound_above = float(result.upper[:n].max())
+    bound_below = float(result.upper[n:].max())
+    if not np.isfinite(bound_above):
+        drop = float(result.curvature.max()) * full_size
         return [(-1.0, -epsilon - drop), (0.0, -epsilon), (0.0, epsilon), (1.0, epsilon + drop)]
-    down = -below / full
-    up = above / full
-    return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
+    low = -bound_below / full_size
+    high = bound_above / full_size
+    return [(low, BOTTOM), (low, -epsilon), (0.0, -epsilon), (0.0, epsilon), (high, epsilon), (high, TOP)]
 
 
 def build_failure(
     number: int | None, error: QPSVMError, request: PageRequest | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
-    """Build the answer if there is no result; with the proof in the plane if the classes cannot be separated."""
+    """Build the answer if there is no result, with the proof in the plane if the classes cannot be separated."""
     sentence, field, hint = _explain_error(error)
     answer: dict[str, Any] = {
         "id": number,
@@ -317,7 +321,7 @@ def build_internal_error(number: int | None) -> dict[str, Any]:
 
 
 def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
-    """Describe an error for the page: a sentence, the field, and a setting that would work."""
+    """Describe an error for the page: a sentence, the field, and a setting that would work; None where unknown."""
     if isinstance(error, NotSeparableError):
         plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
         text = (
@@ -327,38 +331,40 @@ def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] |
         return text, "machine", {"machine": "c"}
     if isinstance(error, MarginNotFoundError):
         if error.separable:
-            known = "can be separated, but by a margin"
+            separability = "can be separated, but by a margin"
         else:
-            known = "may be separated, but only by a margin"
-        text = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+            separability = "may be separated, but only by a margin"
+        text = f"The classes {separability} too narrow for doubles. Choose the C-SVM, or another kernel."
         return text, "machine", {"machine": "c"}
     if isinstance(error, InfeasibleNuError):
         text = (
             f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
             "of the smaller class. Lower ν, or add samples to the smaller class."
         )
-        return text, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
+        rounded_down = math.floor(error.nu_max * 10**NU_DECIMALS) / 10**NU_DECIMALS
+        return text, "nu", {"nu": rounded_down or error.nu_max}
     if isinstance(error, IndefiniteKernelError):
         text = (
             f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
             "is not convex. Set psd to clip or shift, or choose other kernel parameters."
         )
         return text, "psd", {"psd": "clip"}
-    line = " ".join(str(error).split())
-    return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
+    text = " ".join(str(error).split())
+    return text if text.endswith((".", "!", "?")) else f"{text}.", getattr(error, "field", None), None
 
 
 def _count_samples(number: int, sign: str) -> str:
+    """Return the number of samples of a class in words, such as "1 positive sample"."""
     return f"{number} {sign} sample{'' if number == 1 else 's'}"
 
 
 def _describe_proof_samples(error: NotSeparableError) -> dict[str, Any]:
     """Return the weights of the common point, and a sentence for each sample."""
     share = error.u + error.v
-    verdict = [
+    sentences = [
         f"The point where the hulls meet takes {weight:.3g} of this sample."
         if weight > 0.0
         else "This sample has no part in the point where the hulls meet."
         for weight in share
     ]
-    return {"share": to_json_list(share), "verdict": verdict}
+    return {"share": to_json_list(share), "verdict": sentences}

@@ -16,12 +16,12 @@ from qpsvm.faces.play.request import PageState
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
-#: Machines with their parameters and kernels whose equations are kept.
+#: How many lists of equations are cached: each machine with its parameters and kernel has one.
 CACHE_SIZE = 64
 
 
 def measure_equations(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
-    """Measure both sides of each equation, by tag, at a result or at an α (n,), feasible or not."""
+    """Measure both sides of each equation, by tag, at a result or at an α (m,), feasible or not."""
     if alpha is None:
         derivation = derive(problem, result)
     else:
@@ -32,22 +32,22 @@ def measure_equations(problem: Problem, result: SVMResult, alpha: FloatArray | N
 def list_equations(state: PageState) -> dict[str, Any]:
     """List the equations, which depend on machine and kernel only."""
     values = {name: value for name, value in state.parameters.items() if name != "nu"}  # any ν has the same equations
-    known = _derive_equations(
-        state.machine, json.dumps(values), state.kernel, json.dumps(dict(state.kernel_parameters))
-    )
-    return {"machine": state.machine, "steps": list(known)}
+    kernel_values = json.dumps(dict(state.kernel_parameters))
+    steps = _derive_equations(state.machine, json.dumps(values), state.kernel, kernel_values)
+    return {"machine": state.machine, "steps": list(steps)}
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def _derive_equations(machine: str, parameters: str, kernel: str, kernel_parameters: str) -> tuple[dict[str, Any], ...]:
-    values = json.loads(kernel_parameters)
-    problem = build_toy_problem(
-        machine, json.loads(parameters), KERNELS[kernel].build_kernel(values), values.get("psd", "raise")
-    )
+def _derive_equations(machine: str, values: str, kernel_name: str, kernel_values: str) -> tuple[dict[str, Any], ...]:
+    """Derive the equations of a machine over a toy problem; the values are JSON, which a cache can have as keys."""
+    parameters = json.loads(kernel_values)
+    kernel = KERNELS[kernel_name].build_kernel(parameters)
+    problem = build_toy_problem(machine, json.loads(values), kernel, parameters.get("psd", "raise"))
     return tuple(_step_to_json(step) for step in derive(problem))
 
 
 def _step_to_json(step: Step) -> dict[str, Any]:
+    """Return a step for the page, with its code; of long code only the lines around the equation."""
     shown = step.shown()
     code = shown.code.excerpt or shown.code
     return {

@@ -16,6 +16,7 @@ class PageParameter:
 
     name: The name of the argument in the library.
     scale: Scale of the slider, or "choice" for a list.
+    default: The value if a request does not have one.
     low, high: The ends of the slider.
     accepted: The range that requests may use, which is wider than that of the slider.
     step: 1 for integers; None for real numbers.
@@ -31,15 +32,15 @@ class PageParameter:
     step: float | None = None
     choices: tuple[Any, ...] | None = None
 
-    def check_value(self, value: Any, where: str) -> Any:
-        """Check a value of a request. Raises RequestError, which names the field."""
-        place = f"{where}.{self.name}"
+    def check_value(self, value: Any, group: str) -> Any:
+        """Check a value in a group of fields of a request. Raises RequestError, which names the field."""
+        field = f"{group}.{self.name}"
         if self.choices is not None:
-            return as_choice(value, place, self.choices)
+            return as_choice(value, field, self.choices)
         low, high = self.accepted
         if self.step == 1:
-            return as_integer(value, place, int(low), int(high))
-        return as_number(value, place, low, high)
+            return as_integer(value, field, int(low), int(high))
+        return as_number(value, field, low, high)
 
     def to_json(self) -> dict[str, Any]:
         """Return the parameter for the page."""
@@ -48,24 +49,21 @@ class PageParameter:
         return fields | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
-def read_settings(parameters: tuple[PageParameter, ...], settings: Any, where: str) -> dict[str, Any]:
-    """Return the value of every parameter; those missing in `settings` get their default.
+def read_settings(parameters: tuple[PageParameter, ...], settings: Any, group: str) -> dict[str, Any]:
+    """Return the value of every parameter by name, from a group of fields of a request, such as "state.kernel".
 
-    where: The field of the request, for messages.
-
-    Raises RequestError, also for unknown names.
+    Fields that are missing get their default. Raises RequestError, also for unknown names.
     """
-    values = as_object(settings, where, [parameter.name for parameter in parameters])
-    return {
-        each.name: each.check_value(values[each.name], where) if each.name in values else each.default
-        for each in parameters
-    }
+    values = as_object(settings, group, [parameter.name for parameter in parameters])
+    given = [parameter for parameter in parameters if parameter.name in values]
+    checked = {parameter.name: parameter.check_value(values[parameter.name], group) for parameter in given}
+    return {parameter.name: checked.get(parameter.name, parameter.default) for parameter in parameters}
 
 
-#: The parameters of the machines, with the ranges of their controls; their defaults are those of the constructors.
+#: The parameters of the machines by name; their defaults are those of the constructors.
 PARAMETERS = {
-    each.name: replace(each, default=registry.find_default(each.name))
-    for each in (
+    parameter.name: replace(parameter, default=registry.find_default(parameter.name))
+    for parameter in (
         PageParameter("C", "log", low=0.01, high=1000.0),
         PageParameter("nu", "linear", low=0.01, high=1.0, accepted=(1e-12, 1.0)),
         PageParameter("lam", "log", low=1e-5, high=10.0),

@@ -14,7 +14,7 @@ from sklearn import metrics
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli.data import Dataset
-from qpsvm.faces.cli.scores import compute_scores
+from qpsvm.faces.cli.scores import score_dataset
 from qpsvm.faces.cli.splits import draw_dataset_folds, draw_held_out
 
 N = 80
@@ -135,7 +135,7 @@ def test_the_figures_of_novelty_are_those_of_scikit_learn(table):
     numbers = sample_of(table, "numbers", target="price", drop=["bought", "street"])
     sides = Dataset(numbers.table, np.where(np.arange(N) % 4, 1, -1), target_kind="none")
     predicted = np.where(np.arange(N) % 3, 1, -1)
-    found = compute_scores(sides, predicted)
+    found = score_dataset(sides, predicted)
     assert found["share outside"] == (predicted < 0).mean()
     assert found["balanced accuracy"] == metrics.balanced_accuracy_score(sides.y, predicted)
 

@@ -14,7 +14,7 @@ from test_plotting import FLAT, FOUR, HISTORY, NEAR, PICTURES, PROBLEMS, SOLVED,
 
 from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.markers import choose_look
+from qpsvm.faces.plotting.markers import choose_outline_and_fill
 from qpsvm.faces.plotting.palette import CLASSES, KINDS, SIDES
 from qpsvm.faces.plotting.view import DISTORTED, MAX_ASPECT_RATIO
 
@@ -157,7 +157,7 @@ def test_classes_differ_in_hue(name):
 
 def test_kinds_differ_in_grey_print_and_from_the_classes():
     for color in CLASSES:
-        (_, pale), (black, full), (orange, same) = (choose_look(kind, color) for kind in range(len(KINDS)))
+        (_, pale), (black, full), (orange, same) = (choose_outline_and_fill(kind, color) for kind in range(len(KINDS)))
         assert full == same == color
         assert grey(pale) - grey(full) > 0.25
         assert grey(orange) - grey(black) > 0.25

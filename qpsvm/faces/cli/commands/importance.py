@@ -1,4 +1,4 @@
-"""Run `importance`: the loss in score if a column is shuffled, and the weights of linear machines.
+"""Run `importance`: measure the loss in score if a column is shuffled, and print the weights of linear machines.
 
 Columns are those of the file: the features of a category are shuffled together. Scikit-learn's `permutation_importance`
 (Breiman, *Random forests*, 2001) shuffles and scores, on held-out rows or on all. It shuffles single features, so it is
@@ -9,7 +9,7 @@ features of column j.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,10 @@ from qpsvm.result.model import PairsModel
 
 #: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
-#: Largest numbers of printed columns, and of classes whose weights are printed.
-MAX_SHOWN_COLUMNS, MAX_SHOWN_CLASSES = 40, 6
+#: Maximum number of columns that are printed.
+MAX_SHOWN_COLUMNS = 40
+#: Maximum number of decision functions whose weights are printed.
+MAX_SHOWN_CLASSES = 6
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,44 +48,41 @@ def run(options: argparse.Namespace) -> int:
     _check_target(options)
     require_picture(options.plot)
     seed = DEFAULT_SEED if options.seed is None else options.seed
-    training, test = _read_rows(options, seed)
+    training, scored = _read_rows(options, seed)
     problem = choose_problem(training, options)
     scorer, score_name = _choose_score(training, problem, options.scoring)
     result = solve_or_raise(problem, options)
     model = training.build_model(result, problem)
     columns = map_columns(training)
-    X, y = _select_scored_rows(test)
+    X, y = _select_scored_rows(scored)
     estimator = build_shuffled_estimator(model, X, list(columns.values()))
     with Ticker(f"shuffling {len(columns)} columns"):
         losses = _compute_score_losses(estimator, y, scorer, options.repeats, seed)
     order = np.argsort(-losses.mean(axis=1), kind="stable")  # the largest loss first
     print(result.summary(notes=False))
-    if options.test_size is not None:
-        where = f"{len(y)} held-out rows"
-    else:
-        where = f"all {len(y)} rows"
     score = float(scorer(estimator, estimator.unshuffled, y))
+    rows = f"all {len(y)} rows" if options.test_size is None else f"{len(y)} held-out rows"
     shuffles = f"{options.repeats} shuffles of each column (seed {seed})"
-    print(f"  {score_name} {score:.4f} on {where}; mean loss over {shuffles}:")
+    print(f"  {score_name} {score:.4f} on {rows}; mean loss over {shuffles}:")
     _print_table(training, model, columns, order, losses)
     if options.plot is not None:
         names = [list(columns)[j] for j in order]
         write_picture(plotting.importance(names, losses[order], score=score_name), options.plot)
         print(f"  drawn       {options.plot}")
-    if last := format_notes(result.list_hints(training.table.names)):
-        print(last)
+    if notes := format_notes(result.list_hints(training.table.names)):
+        print(notes)
     return EXIT_CODES.get(result.status, 1)
 
 
-def _select_scored_rows(test: Dataset) -> tuple[FloatArray, NDArray[Any]]:
+def _select_scored_rows(scored: Dataset) -> tuple[FloatArray, NDArray[Any]]:
     """Return X (m, d) and the target (m,) of the rows to score. Each counts once, but rows of weight 0 are left out."""
-    sample_weights = test.table.weights
-    n = test.table.X.shape[0]
+    sample_weights = scored.table.weights
+    n = scored.table.X.shape[0]
     if sample_weights is None:
         rows = np.arange(n)
     else:
         rows = np.flatnonzero(sample_weights > 0.0)
-    return to_dense(test.table.X[rows], path="the file"), np.asarray(test.labels)[rows]
+    return to_dense(scored.table.X[rows], path="the file"), np.asarray(scored.labels)[rows]
 
 
 def _print_table(
@@ -100,18 +99,18 @@ def _print_table(
 def _read_rows(options: argparse.Namespace, seed: int) -> tuple[Dataset, Dataset]:
     """Read the rows to train on, and those to score: the held-out rows, or the same. Raises UnsupportedError."""
     if options.test_size is None:
-        training = test = read_dataset(options)
+        training = scored = read_dataset(options)
     else:
         dataset = read_dataset(options, raw=True)
-        training, test = split_dataset(dataset, draw_held_out(dataset, options.test_size, seed), options)
+        training, scored = split_dataset(dataset, draw_held_out(dataset, options.test_size, seed), options)
     if isinstance(training.table.X, RowSource):
         raise UnsupportedError("importance shuffles columns, which needs the rows in memory: use fewer rows")
-    return training, test
+    return training, scored
 
 
 def _check_target(options: argparse.Namespace) -> None:
-    """Refuse machines without a target to score. Raises UnsupportedError."""
-    if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):  # but "ranks", or "none"
+    """Refuse machines whose target is neither labels nor numbers. Raises UnsupportedError."""
+    if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):
         raise UnsupportedError(
             f"importance scores labels or numbers, but --variant {options.variant} learns neither: use another variant"
         )
@@ -145,8 +144,8 @@ def map_columns(dataset: Dataset) -> dict[str, IntArray]:
 def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
     """Build a fitted estimator that predicts for combinations of the rows of X (m, d), for `permutation_importance`.
 
-    It takes row numbers (m, c) in place of features: sample i has the features of column j from row (i, j) of X. Its
-    attribute `unshuffled` (m, c) has the row numbers for which the samples are the rows of X themselves.
+    It takes row numbers (m, c) in place of features: sample i takes the features of column j from the row of X with
+    number (i, j). With the row numbers of its attribute `unshuffled`, (m, c), the samples are the rows of X.
 
     columns: The features of each of the c columns.
     """
@@ -217,27 +216,31 @@ def format_table(
     scaled_weights: Mapping[str, FloatArray],
 ) -> list[str]:  # fmt: skip
     """Format the table: one line per column, ordered by the indices `order`, and below a category one per feature."""
-    names = list(columns)
-    rows: list[tuple[str, ...]] = []
-
-    def add_row(name: str, cells: tuple[str, str], feature: int | None) -> None:
-        weight_cells = ("" if feature is None else f"{row[feature]:.4g}" for row in scaled_weights.values())
-        rows.append((name, *cells, *weight_cells))
-
-    for j in order[:MAX_SHOWN_COLUMNS]:
-        name = names[j]
-        features = columns[names[j]]
-        is_single = len(features) == 1
-        add_row(name, (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}"), int(features[0]) if is_single else None)
-        if scaled_weights and not is_single:
-            for feature in features:
-                suffix = dataset.table.names[feature].removeprefix(name)[1:]  # "x" of "town=x", "year" of "date.year"
-                add_row(f"  {suffix or name}", ("", ""), int(feature))
+    rows = list(_iter_table_rows(dataset, columns, order, losses, scaled_weights))
     width = max(map(len, ["column", *(row[0] for row in rows)]))
     table = {"column".ljust(width): [row[0].ljust(width) for row in rows]}  # left-aligned
     table |= {heading: [row[k] for row in rows] for k, heading in enumerate(("loses", "±", *scaled_weights), 1)}
+    lines = format_columns(table, formats={}).splitlines()
     if len(order) > MAX_SHOWN_COLUMNS:
-        more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"]
-    else:
-        more = []
-    return [*format_columns(table, formats={}).splitlines(), *more]
+        lines.append(f"and {len(order) - MAX_SHOWN_COLUMNS} more columns")
+    return lines
+
+
+def _iter_table_rows(
+    dataset: Dataset, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray,
+    scaled_weights: Mapping[str, FloatArray],
+) -> Iterator[tuple[str, ...]]:  # fmt: skip
+    """Yield the cells of each row of the table: name, mean and standard deviation of the loss, and weights."""
+    weight_texts = [[f"{weight:.4g}" for weight in weights] for weights in scaled_weights.values()]
+    names = list(columns)
+    for j in order[:MAX_SHOWN_COLUMNS]:
+        name = names[j]
+        features = columns[name]
+        loss = (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}")
+        if len(features) == 1:
+            yield name, *loss, *(texts[features[0]] for texts in weight_texts)
+            continue
+        yield name, *loss, *("" for _ in weight_texts)
+        for feature in features if weight_texts else ():
+            suffix = dataset.table.names[feature].removeprefix(name)[1:]  # "x" of "town=x", "year" of "date.year"
+            yield f"  {suffix or name}", "", "", *(texts[feature] for texts in weight_texts)

@@ -32,12 +32,12 @@ from qpsvm.faces.cli.probabilities import add_probabilities, check_probability, 
 from qpsvm.faces.cli.problem_choice import choose_problem
 from qpsvm.faces.cli.problem_options import apply_defaults
 from qpsvm.faces.cli.scores import (
-    compute_scores,
     describe_training_scores,
     find_warnings,
     format_block,
     format_notes,
     format_scores,
+    score_dataset,
 )
 from qpsvm.faces.cli.splits import DEFAULT_SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
 from qpsvm.faces.cli.terminal import require_writable
@@ -236,7 +236,7 @@ def _append_proof(error: QPSVMError) -> QPSVMError:
 def _score_held_out(held_out: Dataset, model: Model, n_rows: int, seed: int, is_weighted: bool) -> list[Hint]:
     """Score the model on the held-out rows of `n_rows`, and print the scores; return hints."""
     predicted = predict_rows(model, held_out.table.X)
-    scores = compute_scores(held_out, predicted, model.metadata.get("quantile"))
+    scores = score_dataset(held_out, predicted, model.metadata.get("quantile"))
     text = f"{format_scores(scores)}, on {len(predicted)} of {n_rows} rows, not used for training (seed {seed})"
     print(format_block("held out", text, held_out, predicted))
     return find_warnings(held_out, predicted, scores, is_weighted)
@@ -265,7 +265,7 @@ def _score_folds(
             raise KeyboardInterrupt
         model = train.build_model(result, problem)
         predicted = predict_rows(model, test.table.X)
-        fold_scores.append(compute_scores(test, predicted, model.metadata.get("quantile")))
+        fold_scores.append(score_dataset(test, predicted, model.metadata.get("quantile")))
         gaps.append(result.gap)
         n_optimal += result.status is Status.OPTIMAL
         rows.append(split.test)

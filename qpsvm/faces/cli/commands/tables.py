@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ from qpsvm.result.hints import Hint, find_sample_hints
 
 #: Formats of the table: as text it is printed row by row, in the other formats when it is complete.
 FORMATS = ("text", "csv", "json", "latex")
-#: The commands to run after the first one.
+#: The commands that the program suggests if it is run without one.
 NEXT_COMMANDS = (
     "example customers.csv new_customers.csv",
     "solve customers.csv --target bought --missing median --test-size 0.25 --class-weight balanced --save bought.npz",
@@ -69,8 +69,11 @@ def run_compare(options: argparse.Namespace) -> int:
         tol=options.tol, time_limit=options.time_limit, max_iter=options.max_iter, polish=not options.no_polish,
         repeat=options.repeat, verbose=options.verbose,
     )  # fmt: skip
-    comparison = _compare(problem, names, options.form, settings, as_text=as_text)
-    if not as_text:
+    empty, rows = _begin_comparison(problem, names, options.form, settings)
+    if as_text:
+        _print_rows(empty, rows)
+    else:
+        comparison = replace(empty, rows=tuple(rows))
         convert = {"csv": comparison.to_csv, "json": comparison.to_json, "latex": comparison.to_latex}[options.format]
         print(convert(), end="")
     return 0
@@ -86,7 +89,7 @@ def demonstrate(options: argparse.Namespace) -> int:
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
     names = None if options.all else _list_usable(problem)
-    _compare(problem, names, form=None if options.all else "dual", settings=CompareOptions(), as_text=True)
+    _print_rows(*_begin_comparison(problem, names, None if options.all else "dual", CompareOptions()))
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
@@ -115,7 +118,7 @@ def run_path(options: argparse.Namespace) -> int:
     problem, axes, _ = read_parameter_grid(options)
     with nullcontext() if options.verbose else Ticker("solving"):
         results = path(problem, **axes, **_build_settings(options), check=False)
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{results}")
+    print(f"{_name_machine(problem)}\n{results}")
     return 0 if all(result.status == "optimal" for result in results) else 1
 
 
@@ -129,27 +132,17 @@ def run_cross_validate(options: argparse.Namespace) -> int:
             f"--plot shows scores over one or two parameters, but {', '.join(f'--{axis}' for axis in axes)} are "
             f"{len(axes)}: leave --plot out, or vary at most two"
         )
-    folds = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    is_multiclass = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
-        if is_multiclass:
-            validation: Any = cross_validate_classes(problem, axes, **folds, n_jobs=options.n_jobs, bar=options.verbose)
-        else:
-            validation = cross_validate(problem, **folds, **axes, **_build_settings(options), check=False)
+        validation, best_problem = _cross_validate(problem, axes, options)
     best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
-    single_title = f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
-    print(f"{problem.short_title if is_multiclass else single_title}: {validation}")
+    print(f"{_name_machine(problem)}: {validation}")
     print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
     if options.plot is not None:
         write_picture(plotting.scores(validation), options.plot)
         print(f"drawn {options.plot}")
-    if is_multiclass:
-        best_problem = problem.replace_parameters(validation.best)
-    else:
-        best_problem = validation.best_problem
     if options.save is not None:
-        if is_multiclass:
-            result = best_problem.solve()
+        if isinstance(best_problem, MulticlassProblem):
+            result: Any = best_problem.solve()
         else:
             result = validation.refit(tol=options.tol, check=False)
         dataset.build_model(result, best_problem).save(options.save)
@@ -175,7 +168,7 @@ def read_parameter_grid(
 ) -> tuple[Any, dict[str, Any], Dataset]:
     """Return the problem at the first value of each parameter, all values by parameter, and the data.
 
-    Raises ParameterError.
+    build: Builds the problem from the data and the options. Raises ParameterError.
     """
     axes = {
         name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
@@ -194,31 +187,36 @@ def read_parameter_grid(
     return problem, axes, dataset
 
 
-def _compare(
-    problem: Problem | MulticlassProblem,
-    names: Sequence[str] | None,
-    form: Form | None,
-    settings: CompareOptions,
-    as_text: bool,
-) -> Comparison:
-    """Compare the named backends, or all, on one form, or both, and print rows as they are solved if `as_text`."""
+def _begin_comparison(
+    problem: Problem | MulticlassProblem, names: Sequence[str] | None, form: Form | None, settings: CompareOptions
+) -> tuple[Comparison, Iterator[ComparisonRow]]:
+    """Return a comparison without rows, and an iterator that solves them.
+
+    names, form: The backends and the form to compare; None for all backends, and for both forms.
+    """
     n, d = problem.X.shape
     empty = Comparison(problem.title, n, d, settings.tol, (), settings.repeat)
     if isinstance(problem, MulticlassProblem):
-        new_rows = iter_class_comparison(problem, names, form, settings)
-    else:
-        new_rows = iter_comparison(problem, names, form, settings)
-    if as_text:
-        print(f"{empty.heading}\n\n{format_line(HEADINGS)}", flush=True)
-    rows: list[ComparisonRow] = []
-    for row in new_rows:
-        rows.append(row)
-        if as_text:
-            print(format_line(row.cells), flush=True)
-    comparison = replace(empty, rows=tuple(rows))
-    if as_text and comparison.notes:
-        print("\n".join(comparison.notes))
-    return comparison
+        return empty, iter_class_comparison(problem, names, form, settings)
+    return empty, iter_comparison(problem, names, form, settings)
+
+
+def _print_rows(empty: Comparison, rows: Iterator[ComparisonRow]) -> None:
+    """Print a comparison as text, each row as soon as it is solved."""
+    print(f"{empty.heading}\n\n{format_line(HEADINGS)}", flush=True)
+    solved: list[ComparisonRow] = []
+    for row in rows:
+        solved.append(row)
+        print(format_line(row.cells), flush=True)
+    if notes := replace(empty, rows=tuple(solved)).notes:
+        print("\n".join(notes))
+
+
+def _name_machine(problem: Problem | MulticlassProblem) -> str:
+    """Name the machine and its kernel, without parameters."""
+    if isinstance(problem, MulticlassProblem):
+        return problem.short_title
+    return f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
 
 
 def _list_usable(problem: Problem) -> list[str]:
@@ -228,12 +226,23 @@ def _list_usable(problem: Problem) -> list[str]:
     return [backend.name for backend in backends.iter_backends() if backend.is_usable(traits, rows, "dual")]
 
 
+def _cross_validate(problem: Any, axes: dict[str, Any], options: argparse.Namespace) -> tuple[CrossValidation, Any]:
+    """Score every combination of the parameters; return the scores, and the problem with the best parameters."""
+    folds = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
+    if isinstance(problem, MulticlassProblem):
+        scores = cross_validate_classes(problem, axes, **folds, n_jobs=options.n_jobs, bar=options.verbose)
+        return scores, problem.replace_parameters(scores.best)
+    validation: Any = cross_validate(problem, **folds, **axes, **_build_settings(options), check=False)
+    return validation, validation.best_problem
+
+
 def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset) -> list[Hint]:
     """Find hints about the scores and the samples."""
     hints = find_sample_hints(best_problem.X, best_problem.kernel, dataset.table.names)
     if validation.scoring == ACCURACY and dataset.target_kind == "labels":
         labels = dataset.labels[best_problem.active_rows]
-        largest_share = float(np.unique(labels, return_counts=True)[1].max()) / len(labels)
+        class_counts = np.unique(labels, return_counts=True)[1]
+        largest_share = float(class_counts.max()) / len(labels)
         if validation.best_score <= largest_share + 1.0 / len(labels):  # at most one more row is right
             fact = f"no combination is better than one label for all rows, which has an accuracy of {largest_share:.4f}"
             advice = "--class-weight balanced with --scoring balanced_accuracy, or other values"
@@ -242,5 +251,5 @@ def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset
 
 
 def _build_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Build the keyword arguments that `path` and `cross_validate` share."""
+    """Build the keyword arguments that `path` and `cross_validate` have in common."""
     return {"tol": options.tol, "verbose": options.verbose, "n_jobs": options.n_jobs, "time_limit": options.time_limit}
