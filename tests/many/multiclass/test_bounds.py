@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -47,6 +48,16 @@ def feasible(stack, rng):
         own[y > 0] *= min(sums) / (sums[0] or 1.0)
         own[y < 0] *= min(sums) / (sums[1] or 1.0)
     return np.minimum(alpha, stack.upper)
+
+
+def test_the_stack_of_one_machine_keeps_its_bounds_and_margins():
+    template = MachineTemplate("CSVM", {"C": 1.0}, qpsvm.Linear())
+    machines = split_classes(np.eye(6), np.arange(6) // 2, np.arange(3), template, rest=False, sample_weight=None)
+    stack = stack_machines(machines, np.arange(1.0, 7.0))
+    one = replace(stack, level=np.arange(12.0)).take_machine(1)
+    assert np.array_equal(one.upper, [1.0, 2.0, 5.0, 6.0])
+    assert np.array_equal(one.level, [4.0, 5.0, 6.0, 7.0])
+    assert np.array_equal(one.positions, [0, 1, 4, 5])
 
 
 @pytest.mark.parametrize("rest", [False, True])
