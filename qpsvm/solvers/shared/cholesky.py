@@ -21,9 +21,10 @@ FIRST_RIDGE = 1e-15
 RIDGE_GROWTH = 100.0
 #: The largest ridge: a matrix that is semidefinite up to rounding needs no more.
 MAX_RIDGE = 1e-2
-#: Smallest diagonal entry of the factor, for M scaled to a unit diagonal, down to which refinement is not needed.
+#: Refinement is not needed if the diagonal entries of the factor exceed this, for M scaled to a unit diagonal.
 MIN_UNREFINED_ENTRY = 1e-3
-#: That down to which a factor in single precision can be refined: with p, each step divides the error by about 10⁷p².
+#: A factor in single precision can be refined if they exceed this: each step divides the error by about 10⁷p², where p
+#: is the smallest of them.
 MIN_SINGLE_ENTRY = 1e-2
 
 Factor: TypeAlias = NDArray[np.floating[Any]]
