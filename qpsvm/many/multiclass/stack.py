@@ -56,7 +56,7 @@ class Stack:
         """Number of rows of the largest machine, as a float: the most terms of a sum, for bounds of its error."""
         return float(self.row_counts.max())
 
-    def row_slice(self, p: int) -> slice:
+    def get_row_slice(self, p: int) -> slice:
         """Return the slice of machine p in vectors (M,)."""
         return slice(int(self.row_offsets[p]), int(self.row_offsets[p + 1]))
 
@@ -67,7 +67,7 @@ class Stack:
 
     def take_machine(self, p: int) -> Stack:
         """Return the stack of machine p alone."""
-        part = self.row_slice(p)
+        part = self.get_row_slice(p)
         one = slice(p, p + 1)
         return Stack(
             self.slice_starts[one],
@@ -159,7 +159,7 @@ def to_nu_svms(stack: Stack, nu: float) -> Stack:
     has_equal_weights = bool((stack.upper == stack.upper[0]).all())
     cache: dict[tuple[int, ...], tuple[FloatArray, float]] = {}  # equal weights and class sizes give equal results
     for p, lengths in enumerate(map(tuple, stack.slice_lengths.tolist())):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         if not has_equal_weights or len(lengths) == 1 or lengths not in cache:
             weights = stack.upper[part]
             shares = round_all_down(from_floats(weights, 1 / sum_floats(weights)))[0]
