@@ -83,10 +83,7 @@ def _solve_by_qpsolvers(
     solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any, *,
     tol: float = 1e-9, verbose: bool = False, **options: Any,  # `FunctionBackend` requires defaults; `solve` sets both
 ) -> tuple[Any, Any, Any] | None:  # fmt: skip
-    """Solve by a solver of qpsolvers; return x and the multipliers y of A and z of G, or None if it fails.
-
-    options: Settings of the solver, and limits by their names in `qpsvm.solve`.
-    """
+    """Return x and the multipliers y of A and z of G, or None if the solver fails. `options` includes the limits."""
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)

@@ -248,10 +248,7 @@ class CachedRowGram(MachineGram):
 
 
 class LinearGram(MachineGram):
-    """Products of samples Z (r, d), for a linear kernel.
-
-    w (d,): Σ beta_j z_j of the last `multiply_support`, which computes it on the way to Kβ.
-    """
+    """Products of samples Z (r, d) of a linear kernel; `w` (d,) is Σ beta_j z_j of the last `multiply_support`."""
 
     def __init__(self, Z: FloatArray, slices: tuple[slice, ...]) -> None:
         super().__init__(slices)

@@ -44,14 +44,10 @@ MAX_ROW_PAIRS = 50_000_000
 
 
 class NewtonSolver(Protocol):
-    """Solver of a Newton system (IPM.1): `factorise` once per iteration, `solve` for each right-hand side.
+    """Solver of a Newton system (IPM.1): `factorise` once per iteration, `solve` for each right-hand side."""
 
-    residual: r.
-    needs_refinement: Whether to refine solutions; the caller sets it when the residual grows.
-    """
-
-    residual: FloatArray
-    needs_refinement: bool
+    residual: FloatArray  # r
+    needs_refinement: bool  # whether to refine solutions; the caller sets it when the residual grows
 
     def factorise(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Factorise the matrix for θ (n,), and compute r at x (n,), u. ρ (n,) is the right-hand side solved first."""

@@ -119,9 +119,6 @@ class Cholesky:
 
 
 def _find_min_entry(factor: Factor, diagonal: FloatArray) -> float:
-    """Return the smallest diagonal entry that the factor of M scaled to a unit diagonal would have; at most 1.
-
-    diagonal (k,): That of M.
-    """
+    """Return the smallest diagonal entry of the factor for M scaled from its diagonal (k,) to ones; at most 1."""
     entries = factor.diagonal()
     return math.sqrt(np.minimum.reduce(entries * entries / diagonal, initial=1.0))
