@@ -215,7 +215,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
-        for name in ("_split", "_samples_so_far", "_training_samples"):
+        for name in ("_split_builder", "_samples_so_far", "_training_samples"):
             state.pop(name, None)
         if not self._is_warm_started:
             state.pop("_solution", None)

@@ -34,11 +34,11 @@ from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.l1_penalty import solve_l1_classes
 from qpsvm.estimators.left_out import to_memory
 from qpsvm.estimators.models import AnyModel, build_linear_scores, build_model
+from qpsvm.estimators.multiclass import predict_labels
 from qpsvm.estimators.parameter_checks import make_choice_check
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.samples import densify_if_small, prepare_samples, prepare_training
-from qpsvm.estimators.several import predict_labels
 from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_targets, check_weights
 from qpsvm.machines import EpsilonSVR
@@ -251,7 +251,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             max_iter=self._build_options()["max_iter"], deadline=deadline,
             random_state=0 if self.random_state is None else self.random_state,
         )  # fmt: skip
-        self._split = None
+        self._split_builder = None
         self._solution = None
         self.results_ = ()
         status = [solution.status for solution in solutions]

@@ -40,7 +40,7 @@ from qpsvm.estimators.left_out import (
     fit_machines_leave_one_out,
 )
 from qpsvm.estimators.models import AnyModel
-from qpsvm.estimators.several import ALL_IN_ONE, MulticlassMixin
+from qpsvm.estimators.multiclass import ALL_IN_ONE, MulticlassMixin
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.result.calibration import KEY, Calibration
@@ -267,7 +267,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
 
     def _build_split(self) -> Split:
         """Rebuild the machines of the fit from its samples. Raises UnsupportedError."""
-        build_split: partial[Split] | None = getattr(self, "_split", None)
+        build_split: partial[Split] | None = getattr(self, "_split_builder", None)
         if build_split is None:
             raise UnsupportedError(
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out, and "

@@ -23,10 +23,10 @@ from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.left_out import to_memory
 from qpsvm.estimators.models import AnyModel, build_model
+from qpsvm.estimators.multiclass import predict_labels
 from qpsvm.estimators.parameter_checks import check_penalty, check_share, make_choice_check, make_intercept_check
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
-from qpsvm.estimators.several import predict_labels
 from qpsvm.estimators.targets import check_weights
 from qpsvm.machines.problem.evidence import attach_class_balance_proof
 from qpsvm.many.multiclass import BinaryMachines, MachineTemplate

@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real, as_real_vector
+from qpsvm.base.arrays.coefficients import as_coefficients, as_vector
 from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.space.operators import Dense, Diagonal, Operator, find_largest_asymmetry
-from qpsvm.space.operators.base import as_coefficients, as_vector
 
 #: Relative difference of P and Pᵀ that may be rounding.
 MAX_ASYMMETRY = 1e-10

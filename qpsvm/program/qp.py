@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive, as_real_vector
+from qpsvm.base.arrays.coefficients import as_vector, is_float64_array
 from qpsvm.base.arrays.constant_vectors import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import freeze_parts
@@ -39,7 +40,6 @@ from qpsvm.program.parts import (
 from qpsvm.program.printing import as_html, as_text
 from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
-from qpsvm.space.operators.base import as_vector, is_ready
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,7 +433,7 @@ class QP(Exchange):
 
 def _check_vector(values: ArrayLike, name: str, n: int) -> FloatArray:
     """Return a vector of n numbers, of any value."""
-    vector = values if is_ready(values) else as_real_vector(values, name)
+    vector = values if is_float64_array(values) else as_real_vector(values, name)
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")
     return vector

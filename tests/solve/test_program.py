@@ -12,7 +12,7 @@ from each import for_each
 from exact_program import compute_optimum
 
 import qpsvm
-from qpsvm.backends.external.qpsolvers_ import LIMITS
+from qpsvm.backends.external.qpsolvers_ import LIMIT_NAMES
 from qpsvm.bounds.program.faces import find_face, is_implied_row
 from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.qp_bounds import QPBounds
@@ -238,7 +238,7 @@ def test_solvers_of_qpsolvers_are_judged_like_all(solver):
 
 
 @pytest.mark.filterwarnings("ignore:The default value of raise_error:PendingDeprecationWarning")  # OSQP's, of qpsolvers
-@pytest.mark.parametrize("solver", sorted(LIMITS))
+@pytest.mark.parametrize("solver", sorted(LIMIT_NAMES))
 def test_limits_reach_the_solvers_of_qpsolvers_that_have_them(solver):
     qpsolvers = pytest.importorskip("qpsolvers")
     if solver not in qpsolvers.available_solvers:
@@ -246,7 +246,7 @@ def test_limits_reach_the_solvers_of_qpsolvers_that_have_them(solver):
     X = np.random.default_rng(0).normal(size=(40, 3))
     problem = qpsvm.CSVM(X, np.where(X[:, 0] > 0.1, 1, -1))
     for limit, value in {"time_limit": 60.0, "max_iter": 50_000}.items():
-        if limit in LIMITS[solver]:
+        if limit in LIMIT_NAMES[solver]:
             assert qpsvm.solve(problem, f"qpsolvers:{solver}", **{limit: value}).status == "optimal"
         else:
             with pytest.raises(qpsvm.UnsupportedError, match=f"cannot enforce {limit}"):

@@ -83,7 +83,7 @@ class StructuredKKT:
         inverse = np.array(scaling["di"]).ravel()  # 1/w
         newton = self.newton
         zeros = np.zeros(len(self.d))
-        newton.factor(self.d + abs(self.GT) @ (inverse * inverse), zeros, zeros, np.zeros(self.k + len(self.A)))
+        newton.factorise(self.d + abs(self.GT) @ (inverse * inverse), zeros, zeros, np.zeros(self.k + len(self.A)))
 
         def solve(x: Any, y: Any, z: Any) -> None:
             rx, ry, rz = (np.array(part).ravel() for part in (x, y, z))

@@ -22,11 +22,11 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
-#: OSQP's defaults of the settings that `solve` may change. They are set in every run, because a solver that is reused
-#: for a warm start keeps those of the last run.
-DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
-#: The code with which OSQP's setup rejects settings; other codes are about the problem.
-SETTINGS_REFUSED = "2"
+#: OSQP's defaults of the settings that limits change. They are set in every run, because a solver that is reused for a
+#: warm start would otherwise keep those of the last run.
+DEFAULT_SETTINGS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
+#: The error code of OSQP's setup if it rejects the settings; other codes are about the problem.
+SETTINGS_ERROR = "2"
 #: Iteration limit if only a tolerance is given: OSQP's default, 4000, is too low for small tolerances.
 DEFAULT_MAX_ITERATIONS = 20_000
 #: OSQP's status numbers. Its arrays hold a point only with a status in `WITH_POINT`.
@@ -72,7 +72,8 @@ class OsqpBackend(Backend):
     def compile(self, qp: QP) -> OsqpCompiled:
         """Build P (upper triangle), q, A, l, u, where A has the rows of G, those of A, and one per bounded variable.
 
-        A low-rank P = ZZᵀ + diag(d) is lifted: x is followed by v = Zᵀx, so that P becomes diagonal.
+        A low-rank P = ZZᵀ + diag(d) is lifted if Z (n, k) has fewer entries than the upper triangle of P, 2k < n: x is
+        followed by v = Zᵀx, so that P becomes diagonal.
         """
         self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
@@ -80,6 +81,7 @@ class OsqpBackend(Backend):
 
 
 def _build_data(qp: QP) -> SolverData:
+    """Stack the rows of G, of A and of the bounds."""
     lb, ub = qp.bounds
     bounded = _find_bounded_variables(qp)
     entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
@@ -89,12 +91,13 @@ def _build_data(qp: QP) -> SolverData:
     if qp.A is not None and qp.b is not None:
         rows.append((qp.A, qp.b, qp.b))
     rows.append((sp.csc_array(entries, shape=(len(bounded), qp.n)), lb[bounded], ub[bounded]))
-    blocks, low, high = zip(*rows, strict=True)
+    blocks, lower, upper = zip(*rows, strict=True)
     A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP requires the matrix class
-    return SolverData(P=extract_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
+    return SolverData(P=extract_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(lower), u=np.concatenate(upper))
 
 
 def _find_bounded_variables(qp: QP) -> IntArray:
+    """Return the indices of the variables with a finite bound."""
     lb, ub = qp.bounds
     return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
 
@@ -104,15 +107,14 @@ def extract_upper_triangle(P: Operator) -> Matrix:
     n = P.shape[0]
     if isinstance(P, Diagonal):
         return sp.csc_matrix(sp.diags_array(P.d))
-    dense = P.dense()
-    rows = np.tril_indices(n)[1]  # as P is symmetric, the lower triangle by rows is the upper one by columns
-    values = dense[np.tril(np.ones((n, n), dtype=bool))]
-    pointers = np.concatenate([[0], np.cumsum(np.arange(1, n + 1))])
-    return sp.csc_matrix((values, rows.astype(np.int32), pointers.astype(np.int32)), shape=(n, n))
+    indices = np.tril_indices(n)[1]  # as P is symmetric, the lower triangle by rows is the upper one by columns
+    values = P.dense()[np.tril(np.ones((n, n), dtype=bool))]
+    indptr = np.concatenate([[0], np.cumsum(np.arange(1, n + 1))])
+    return sp.csc_matrix((values, indices.astype(np.int32), indptr.astype(np.int32)), shape=(n, n))
 
 
 class OsqpCompiled(Compiled):
-    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve resumes from the first; to time it, compile again."""
+    """P, q, A, l, u: the arguments of `OSQP.setup`. A second solve resumes from the first: to time it, compile anew."""
 
     lifted: bool
     _solver: Any = None
@@ -123,7 +125,7 @@ class OsqpCompiled(Compiled):
         return {**self.__dict__, "_solver": None, "_options": None}
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULTS}
+        settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULT_SETTINGS}
         if limits.tol is not None:
             settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": DEFAULT_MAX_ITERATIONS}
         if limits.max_iter is not None:
@@ -158,41 +160,44 @@ class OsqpCompiled(Compiled):
             self._solver.setup(**self.data, **settings)
         except osqp.OSQPException as error:
             self._solver = None
-            if str(error) == SETTINGS_REFUSED:
+            if str(error) == SETTINGS_ERROR:
                 raise ValueError(f"OSQP's setup ended with code {error}") from error
             return str(error)
         self._options = dict(options)
         return None
 
     def _build_start(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a start x (n,) and matching multipliers, over OSQP's variables and rows.
+        """Extend a start x (n,) to OSQP's variables, with matching multipliers of its rows.
 
         The multipliers of G are 0. Those of A satisfy (QP.1) in the least-squares sense for the variables strictly
         between their bounds, and those of the bounds absorb the remainder. The multipliers of v = Zᵀx are v itself.
         """
         qp = self.qp
         lb, ub = qp.bounds
-        y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
+        y = np.zeros(0 if qp.b is None else len(qp.b))
+        z = np.zeros(0 if qp.h is None else len(qp.h))
         free = np.flatnonzero((x > lb) & (x < ub))
         gradient = compute_lagrangian_gradient(qp, x, y, z)
         if qp.A is not None and len(free):
             y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, free].T, -gradient[free])[0])
             gradient += qp.A.T @ y
-        box = -gradient[_find_bounded_variables(qp)]
+        z_box = -gradient[_find_bounded_variables(qp)]
         factor = qp.P.factor() if self.lifted else None
         if factor is None:
-            return x, np.concatenate([z, y, box])
+            return x, np.concatenate([z, y, z_box])
         v = factor[0].T @ x
-        return np.concatenate([x, v]), np.concatenate([z, y, v, box])
+        return np.concatenate([x, v]), np.concatenate([z, y, v, z_box])
 
     def _map_solution(self, result: Any) -> QPSolution:
+        """Map OSQP's variables and multipliers to those of the QP, in the order of rows of `OsqpBackend.compile`."""
         status = STATUS[int(result.info.status_val)]
         solver = self._describe_solver(result.info.status)
-        n = self.qp.n
         iterations = int(result.info.iter)
         if status not in WITH_POINT:
             return self._build_solution(status, solver, iterations)
-        m, p = (0 if side is None else len(side) for side in (self.qp.h, self.qp.b))
+        n = self.qp.n
+        m = 0 if self.qp.h is None else len(self.qp.h)
+        p = 0 if self.qp.b is None else len(self.qp.b)
         x, duals = np.array(result.x), np.array(result.y)
         z_box = np.zeros(len(x))
         bounded = _find_bounded_variables(self.qp)  # lifted variables have no bounds

@@ -16,15 +16,15 @@ from qpsvm.base.resources.captured_output import capture_output
 
 #: Prefix of the names of these backends.
 PREFIX = "qpsolvers:"
-#: The names that solvers have for the tolerance of `qpsvm.solve`; a solver that is absent here uses its defaults.
-TOLERANCES = {
+#: The settings that `tol` of `qpsvm.solve` sets, by solver; a solver that is absent here uses its defaults.
+TOLERANCE_NAMES = {
     "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
     "daqp": ("primal_tol", "dual_tol"),
     "highs": ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
     **dict.fromkeys(("osqp", "piqp", "proxqp", "qpalm", "scs"), ("eps_abs", "eps_rel")),
 }
-#: The names that solvers have for the limits of `qpsvm.solve`; a limit that is absent here is refused.
-LIMITS: dict[str, dict[RequestedOption, str]] = {
+#: The setting for each limit of `qpsvm.solve`, by solver; a limit that is absent here is refused.
+LIMIT_NAMES: dict[str, dict[RequestedOption, str]] = {
     "clarabel": {"max_iter": "max_iter", "time_limit": "time_limit"},
     "daqp": {"max_iter": "iter_limit"},
     "highs": {"time_limit": "time_limit"},
@@ -50,8 +50,8 @@ class QpsolversBackend(FunctionBackend):
         super().__init__(partial(_solve_by_qpsolvers, solver), sparse=is_sparse, all_backends=all_backends)
         self.name = PREFIX + solver
         self.is_external = True
-        limits = frozenset(LIMITS.get(solver, ()))
-        self.passed |= limits  # the function takes them as `**options`, so that its signature does not show them
+        limits = frozenset(LIMIT_NAMES.get(solver, ()))
+        self.passed |= limits  # not in the signature of `_solve_by_qpsolvers`, which takes them in `**options`
         self.abilities = replace(self.abilities, enforced_limits=limits)
 
     def version(self) -> str | None:
@@ -59,12 +59,12 @@ class QpsolversBackend(FunctionBackend):
         return find_installed_version("qpsolvers")
 
     def check_options(self, options: Any) -> None:
-        """Check nothing: the solver itself rejects unknown settings, or ignores them."""
+        """Accept all options: which a solver knows is known only to it, and some ignore unknown ones."""
 
 
 @cache
 def get_qpsolvers_backend(name: str, all_backends: Callable[[], Iterable[Backend]]) -> Backend:
-    """Return the backend with a name that begins with `PREFIX`. Raises MissingExtraError, UnknownOptionError."""
+    """Return the backend of a name, which begins with `PREFIX`. Raises MissingExtraError, UnknownOptionError."""
     if not is_importable("qpsolvers"):
         raise MissingExtraError(
             f"the backend {name!r} needs the package 'qpsolvers', which is not installed; run: pip install qpsolvers"
@@ -83,12 +83,12 @@ def _solve_by_qpsolvers(
     solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any, *,
     tol: float = 1e-9, verbose: bool = False, **options: Any,  # `FunctionBackend` requires defaults; `solve` sets both
 ) -> tuple[Any, Any, Any] | None:  # fmt: skip
-    """Return x and the multipliers y of A and z of G; None if the solver fails. `options` includes the limits."""
+    """Return x and the multipliers y of A and z of G, or None if the solver fails. `options` includes the limits."""
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)
-    limit_names: Mapping[Any, str] = LIMITS.get(solver, {})
-    settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol)
+    limit_names: Mapping[Any, str] = LIMIT_NAMES.get(solver, {})
+    settings = dict.fromkeys(TOLERANCE_NAMES.get(solver, ()), tol)
     settings |= {limit_names.get(option, option): value for option, value in options.items()}
     with capture_output(PREFIX + solver, verbose, descriptors=True):
         solution = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)

@@ -47,7 +47,7 @@ class AugmentedLagrangianBackend(Backend):
         """Return the memory of the samples and of the factored matrix, of one row per feature or per free sample."""
         del form  # it only solves the dual
         k = min(size.rows, size.features)
-        dimension = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
+        dimension = k if k <= SETTINGS.max_factored_columns else min(k, SETTINGS.max_pool_rows)
         return Requirements(0.0, 8.0 * (size.entries + size.rows + dimension**2))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:

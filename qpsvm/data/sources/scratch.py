@@ -1,7 +1,7 @@
 """Decode rows once, into a scratch file that later passes map into memory (`decode_to_scratch`).
 
 A linear machine reads its samples about twenty times. Decoding Parquet or text every time would take far longer than
-the solve itself. So the decoded numbers are written to a scratch file, which needs as much disk space as an array needs
+the solve itself. So the decoded numbers are written to a scratch file, which is as large as the array would be in
 memory. The file has no name, so nothing is left behind whatever happens to the process. Without disk space for it, rows
 are decoded again in every pass (`DecodedRows`).
 """
@@ -34,12 +34,12 @@ from qpsvm.data.sources.stored import StoredRows
 RESERVED_BYTES = 64 * 2**20
 #: Error numbers of the system if a disk or a quota is full, or a file may not become larger.
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: What to do then.
+#: What to do about a full disk, for messages.
 REMEDY = "name a folder on a larger disk by scratch=, or give scratch=False to decode again in every pass"
 
 
 def find_scratch_folder(scratch: Any) -> str:
-    """Return the folder of scratch files: the given one, or the system's for None. Raises FileAccessError."""
+    """Return the folder of scratch files: the given one, or the system's for None or True. Raises FileAccessError."""
     if scratch is None or scratch is True:
         folder = tempfile.gettempdir()
     else:
@@ -49,17 +49,17 @@ def find_scratch_folder(scratch: Any) -> str:
     return str(folder)
 
 
-def check_disk_space(folder: str, needed: float, what: str) -> None:
-    """Check that a folder has this many bytes of disk space for the rows of some files. Raises TooLargeError."""
+def check_disk_space(folder: str, needed: float, name: str) -> None:
+    """Check that a folder has this many bytes of disk space for the rows of a file, by name. Raises TooLargeError."""
     free = shutil.disk_usage(folder).free
     if needed + RESERVED_BYTES > free:
         raise TooLargeError(
-            f"{what} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; {REMEDY}"
+            f"{name} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; {REMEDY}"
         )
 
 
 class ScratchFile:
-    """An unnamed file in a folder, which is written sequentially and then mapped."""
+    """An unnamed file in a folder, which is written sequentially and then mapped into memory."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -68,9 +68,9 @@ class ScratchFile:
         except OSError as error:
             raise FileAccessError(f"no scratch file can be made in {folder}: {error.strerror}") from error
 
-    def add(self, values: NDArray[Any], what: str) -> None:
-        """Append the numbers of some files' rows. Raises TooLargeError, FileAccessError."""
-        check_disk_space(self._folder, values.nbytes, what)
+    def append(self, values: NDArray[Any], name: str) -> None:
+        """Append numbers of a file's rows, with the file's name for messages. Raises TooLargeError, FileAccessError."""
+        check_disk_space(self._folder, values.nbytes, name)
         try:
             if values.size:
                 remaining = np.ascontiguousarray(values).data.cast("B")
@@ -80,7 +80,7 @@ class ScratchFile:
                 remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
             if error.errno in DISK_FULL_ERRORS:
-                raise TooLargeError(f"{self._folder} became full while {what} was decoded; {REMEDY}") from error
+                raise TooLargeError(f"{self._folder} became full while {name} was decoded; {REMEDY}") from error
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
     def map_array(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -102,7 +102,7 @@ class ScratchFile:
 
 
 def decode_to_scratch(decoder: Decoder, folder: str, sparse: bool, block_rows: int | None = None) -> StoredRows:
-    """Decode all rows once, check them, and map them. Raises DataError, TooLargeError."""
+    """Decode all rows once, check them, and map them, as a CSR matrix if `sparse`. Raises DataError, TooLargeError."""
     if sparse:
         return _decode_sparse(decoder, folder, block_rows)
     shape = decoder.shape()
@@ -114,20 +114,22 @@ def decode_to_scratch(decoder: Decoder, folder: str, sparse: bool, block_rows: i
 
 
 def _decode_dense(decoder: Decoder, folder: str, block_rows: int | None) -> MemoryMap:
+    """Decode dense batches."""
     with ScratchFile(folder) as scratch:
-        tally = run_first_pass(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.clear)
+        tally = run_first_pass(decoder, lambda X, name: scratch.append(as_dense(X), name), scratch.clear)
         values = scratch.map_array(decoder.dtype, (tally.n, tally.d))
     return MemoryMap([values], tally.build_origin(), block_rows=block_rows)
 
 
 def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
+    """Decode batches of either kind to the three arrays of a CSR matrix."""
     with ScratchFile(folder) as data, ScratchFile(folder) as indices:
         lengths: list[NDArray[Any]] = []
 
         def write_batch(X: Matrix, name: str) -> None:
             X = sp.csr_array(X)
-            data.add(X.data.astype(np.float64, copy=False), name)
-            indices.add(X.indices.astype(np.int32, copy=False), name)
+            data.append(X.data.astype(np.float64, copy=False), name)
+            indices.append(X.indices.astype(np.int32, copy=False), name)
             lengths.append(np.diff(X.indptr))
 
         def restart() -> None:
@@ -137,12 +139,14 @@ def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> Spa
 
         tally = run_first_pass(decoder, write_batch, restart)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-        stored = data.map_array(np.float64, (int(indptr[-1]),)), indices.map_array(np.int32, (int(indptr[-1]),))
-    return SparseMap(*stored, indptr, tally.d, tally.build_origin(), block_rows)
+        size = (int(indptr[-1]),)
+        data_map = data.map_array(np.float64, size)
+        index_map = indices.map_array(np.int32, size)
+    return SparseMap(data_map, index_map, indptr, tally.d, tally.build_origin(), block_rows)
 
 
 class StoredDecoder(Decoder):
-    """Decoder of rows that are stored already, to store them in another form."""
+    """Decoder of rows that are stored already, to store them dense instead of sparse or the other way round."""
 
     def __init__(self, rows: StoredRows) -> None:
         self.rows = rows
@@ -158,11 +162,12 @@ class StoredDecoder(Decoder):
     def batches(self) -> Iterator[Batch]:
         """Yield the blocks, split at the ends of files."""
         rows = self.rows
+        y = rows.target
+        s = rows.weight
         first = 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):
                 block = slice(start, min(start + rows.block_rows, end))
-                y, s = rows.target, rows.weight
                 labels = None if y is None else normalise_labels(y[block])
                 yield Batch(rows.take(block), labels, None if s is None else s[block], name, start - first)
             first = end
@@ -178,7 +183,8 @@ class DecodedRows(StoredRows):
         super().__init__((tally.n, tally.d), tally.build_origin())
         self._decoder = decoder
         self.is_sparse = decoder.is_sparse
-        self._entries, self._longest_row = tally.entries, tally.longest_row
+        self._entries = tally.entries
+        self._longest_row = tally.longest_row
 
     def blocks(self) -> Iterator[Block]:
         """Yield the batches of the decoder as blocks. Raises DataError."""

@@ -317,7 +317,7 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoi
         else:
             K = blocks.compute_symmetric(rows, rough=True)
         tol = float(choose_tolerances(machine, float(K.diagonal().max()), 0)[0])
-        points.alpha[stack.row_slice(p)], iterations[p] = run_single_loop(machine, K, tol, limit_iterations(len(K)))
+        points.alpha[stack.get_row_slice(p)], iterations[p] = run_single_loop(machine, K, tol, limit_iterations(len(K)))
         _finish_point(stack, p, points, gram)
 
     small = np.flatnonzero(stack.row_counts <= find_max_bulk_rows(split))
@@ -328,7 +328,7 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoi
 
 def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram) -> None:
     """Replace the point of machine p by its exact optimum; if that is not found, set u, b and w of its α."""
-    part = stack.row_slice(p)
+    part = stack.get_row_slice(p)
     nu = None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], points.alpha[part]
     optimum = find_exact_point(gram, y, upper, alpha, nu)

@@ -56,7 +56,7 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
         space = split.active_space
         rows = DescentRows(space.rows.matrix())
         machines = []
-        for part in map(stack.row_slice, range(stack.n_machines)):
+        for part in map(stack.get_row_slice, range(stack.n_machines)):
             losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
             machines.append(RowDescent(rows, stack.sign[part], losses, split.template.intercept, tol))
         row_norms = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
@@ -90,7 +90,7 @@ def _certify_points(
         u = np.ascontiguousarray(np.asarray(Z @ W.T).T).ravel()
     b = np.zeros(P)
     for p, machine in enumerate(machines):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         if intercept == "penalised":
             b[p] = np.add.reduce(alpha[part] * stack.sign[part])
         elif intercept == "free" and stack.curvature[part].any():

@@ -154,7 +154,7 @@ def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoint
     u = points.u.copy()
     u_radius = points.u_radius.copy()
     for p in machines.tolist():
-        rows = stack.row_slice(p)
+        rows = stack.get_row_slice(p)
         positions = stack.positions[rows]
         beta = np.zeros(space.n)
         beta[positions] = points.alpha[rows] * stack.sign[rows]
@@ -264,7 +264,7 @@ def _bound_sum_errors(stack: Stack, constraint: _SumConstraint, slope: FloatArra
     is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
     absorbing_slope = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
     for p in np.flatnonzero(~(largest_slack > 2.0 * sum_error)).tolist():
-        rest, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
+        rest, error = sum_with_bound(np.append(values[stack.get_row_slice(p)], -target[p]))
         sum_error[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
         absorbing_slope[p] = 0.0
     return sum_error, absorbing_slope

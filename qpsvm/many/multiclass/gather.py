@@ -88,7 +88,7 @@ def gather_machines(
     solved: dict[int, SVMResult] = {}
     uncertain = np.flatnonzero(~(gaps <= tol)).tolist()  # NaN, too
     for n_solved, p in enumerate(uncertain):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         start = points.alpha[part] if np.isfinite(points.alpha[part]).all() else None
         options = limit_time({"tol": tol}, deadline, len(uncertain) - n_solved)
         solved[p] = result = solve_machine(split.build_problem(p), start, options)

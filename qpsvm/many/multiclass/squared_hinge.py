@@ -74,7 +74,7 @@ def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePo
     steps = np.zeros(n_machines, dtype=np.intp)
     shared_rows = as_row_source(Z)
     for p in range(n_machines):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         rows = shared_rows
         if not split.uses_all_rows:
             rows = as_row_source(np.concatenate([Z[rows_of_class] for rows_of_class in stack.list_slices(p)]))

@@ -1,7 +1,7 @@
 """Stack the rows of many machines, so that one NumPy operation serves all (`Stack`, `stack_machines`).
 
 `MachineGram` is the Gram matrix of the rows of one machine: a part of a matrix that all machines share (`SharedGram`),
-rows computed on demand (`CachedRowGram`), or products of samples (`LinearGram`).
+rows that are computed on demand (`CachedRowGram`), or products of samples (`LinearGram`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Stack:
     """The rows of P machines, one machine after the other, M in total.
 
     slice_starts, slice_lengths (P, c): The rows of each machine are c slices of `Split.order`; c = 2 if each machine
-        has the rows of two classes.
+        has the rows of two classes, and c = 1 if it has all rows.
     row_offsets (P + 1,): Index of the first row of each machine, and M.
-    sign, upper, curvature (M,): The label y of each row, the upper bound U of its α, and its curvature δ.
-    nu (P,) or None: The sum that the α of a ν-SVM have; None for other machines.
+    sign, upper, curvature (M,): The label y = ±1 of each row, the upper bound U of its α, and its curvature δ.
+    nu (P,) or None: The sum of the α of each ν-SVM; None for other machines.
     level (M,) or None: The margin ℓ of each row; None if all rows of a machine have the same.
     """
 
@@ -53,11 +53,11 @@ class Stack:
 
     @property
     def max_row_count(self) -> float:
-        """Number of rows of the largest machine, as a float; an error bound of a sum of so many terms holds for all."""
+        """Number of rows of the largest machine, as a float: the most terms of a sum, for bounds of its error."""
         return float(self.row_counts.max())
 
-    def row_slice(self, p: int) -> slice:
-        """Return the slice of the rows of a machine."""
+    def get_row_slice(self, p: int) -> slice:
+        """Return the slice of machine p in vectors (M,)."""
         return slice(int(self.row_offsets[p]), int(self.row_offsets[p + 1]))
 
     @cached_property
@@ -67,32 +67,28 @@ class Stack:
 
     def take_machine(self, p: int) -> Stack:
         """Return the stack of machine p alone."""
-        part = self.row_slice(p)
+        part = self.get_row_slice(p)
         one = slice(p, p + 1)
-        nu = None if self.nu is None else self.nu[one]
-        ends = self.row_offsets[p : p + 2] - self.row_offsets[p]
         return Stack(
             self.slice_starts[one],
             self.slice_lengths[one],
-            ends,
+            self.row_offsets[p : p + 2] - self.row_offsets[p],
             self.sign[part],
             self.upper[part],
             self.curvature[part],
-            nu,
+            nu=None if self.nu is None else self.nu[one],
+            level=None if self.level is None else self.level[part],
         )
 
     def list_slices(self, p: int) -> tuple[slice, ...]:
-        """Return the slices of `Split.order` that are the rows of a machine."""
+        """Return the slices of `Split.order` that are the rows of machine p."""
         starts_and_lengths = zip(self.slice_starts[p].tolist(), self.slice_lengths[p].tolist(), strict=True)
         return tuple(slice(start, start + length) for start, length in starts_and_lengths)
 
     @cached_property
     def positions(self) -> IntArray:
         """Position in `Split.order` of each row: (M,)."""
-        lengths = self.slice_lengths.ravel()
-        ends = np.cumsum(lengths)
-        positions: IntArray = np.arange(ends[-1]) + np.repeat(self.slice_starts.ravel() - (ends - lengths), lengths)
-        return positions
+        return _concatenate_slices(self.slice_starts, self.slice_lengths)
 
     def sum_by_machine(self, values: FloatArray) -> FloatArray:
         """Return the sum of values (M,) over the rows of each machine: (P,)."""
@@ -108,14 +104,21 @@ class Stack:
         return np.repeat(values, self.row_counts)
 
 
-def stack_machines(split: Split, penalties: FloatArray) -> Stack:
-    """Stack the rows of the machines of a split, with U = `penalties` (r,) for the rows of `Split.order`.
+def _concatenate_slices(starts: IntArray, lengths: IntArray) -> IntArray:
+    """Return the indices in the slices of these starts and lengths, (P, c) each, one slice after the other."""
+    lengths = lengths.ravel()
+    ends = np.cumsum(lengths)
+    indices: IntArray = np.arange(ends[-1]) + np.repeat(starts.ravel() - (ends - lengths), lengths)
+    return indices
+
+
+def stack_machines(split: Split, upper: FloatArray) -> Stack:
+    """Stack the rows of the machines of a split, with the bounds U = `upper` (r,) of the rows of `Split.order`.
 
     If the rows are not sorted by class, every machine has to use all of them.
     """
     offsets = split.class_offsets
-    first = split.pairs[:, 0]
-    n_machines = len(first)
+    n_machines = len(split.pairs)
     if split.is_sorted and split.pairs[0, 1] != REST:
         starts = offsets[split.pairs]
         lengths = offsets[split.pairs + 1] - starts
@@ -125,36 +128,38 @@ def stack_machines(split: Split, penalties: FloatArray) -> Stack:
         lengths = np.full((n_machines, 1), offsets[-1])
         sign = np.concatenate([split.locate_rows(p)[1] for p in range(n_machines)])
     row_offsets = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
-    stack = Stack(starts, lengths, row_offsets, sign, upper=sign, curvature=np.zeros(len(sign)))
-    return replace(stack, upper=penalties[stack.positions])
+    return Stack(
+        starts, lengths, row_offsets, sign, upper[_concatenate_slices(starts, lengths)], curvature=np.zeros(len(sign))
+    )
 
 
 def compute_penalties(split: Split) -> FloatArray:
-    """Return C_i times the weight of the rows of `Split.order`, (r,).
+    """Return C_i times the weight of the rows of `Split.order`, (r,); rounded down if they are the bounds U.
 
-    They are rounded down if they are upper bounds, as U of a problem is. Raises QPSVMError.
+    Raises QPSVMError.
     """
     C = check_penalties(split.template.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
-    if split.template.machine == "SquaredHinge":
+    if split.template.machine == "SquaredHinge":  # its α have no upper bounds
         return multiply(C, split.weight)[split.order]
     return round_all_down(multiply_exactly(split.weight, np.broadcast_to(C, split.weight.shape)))[0][split.order]
 
 
 def to_squared_hinges(stack: Stack) -> Stack:
-    """Return the stack of squared hinges, given one whose U are the penalties C: δ = 1/(2C), and no upper bounds."""
+    """Return a stack of squared hinges, without upper bounds and with δ = 1/(2C), from a stack with U = C."""
     return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
 
 
 def to_nu_svms(stack: Stack, nu: float) -> Stack:
-    """Return the stack of ν-SVMs, given one whose U are the sample weights.
+    """Return a stack of ν-SVMs from a stack whose U are the sample weights.
 
-    U become the shares of the weights in their sum, and ν at most what the two classes of a machine permit.
+    U is the share of each weight in the sum over its machine, and ν is at most what the classes of a machine permit.
     """
-    upper, nu_max = np.empty_like(stack.upper), np.empty(stack.n_machines)
+    upper = np.empty_like(stack.upper)
+    nu_max = np.empty(stack.n_machines)
     has_equal_weights = bool((stack.upper == stack.upper[0]).all())
-    cache: dict[tuple[int, ...], tuple[FloatArray, float]] = {}  # equal weights and equal sizes give equal shares
+    cache: dict[tuple[int, ...], tuple[FloatArray, float]] = {}  # equal weights and class sizes give equal results
     for p, lengths in enumerate(map(tuple, stack.slice_lengths.tolist())):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         if not has_equal_weights or len(lengths) == 1 or lengths not in cache:
             weights = stack.upper[part]
             shares = round_all_down(from_floats(weights, 1 / sum_floats(weights)))[0]
@@ -172,7 +177,7 @@ class MachineGram(ABC):
 
     def __init__(self, slices: tuple[slice, ...]) -> None:
         self.slices = slices
-        self.positions = np.concatenate([np.arange(part.start, part.stop) for part in slices])
+        self.positions = np.concatenate([np.arange(rows.start, rows.stop) for rows in slices])
 
     @property
     def max_rank(self) -> int:
@@ -185,7 +190,7 @@ class MachineGram(ABC):
 
     @abstractmethod
     def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Return Σ_j beta_j K(x_j, x_i) over j in `support`, for every row i: (m,)."""
+        """Return K[:, support] beta: (m,)."""
 
 
 class SharedGram(MachineGram):
@@ -202,8 +207,8 @@ class SharedGram(MachineGram):
 
     def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
         """Multiply by the rows of the support, one slice at a time."""
-        chosen = self.positions[support]
-        return np.concatenate([beta @ self.K[chosen, part] for part in self.slices])
+        positions = self.positions[support]
+        return np.concatenate([beta @ self.K[positions, columns] for columns in self.slices])
 
 
 class CachedRowGram(MachineGram):
@@ -215,12 +220,12 @@ class CachedRowGram(MachineGram):
 
     def __init__(self, gram: Operator, slices: tuple[slice, ...]) -> None:
         super().__init__(slices)
-        self.cached_rows = np.empty((0, len(self.positions)))
         self.gram = gram
+        self.cached_rows = np.empty((0, len(self.positions)))
         self.cache_index = np.full(len(self.positions), -1)
 
     def _cache_rows(self, rows: IntArray) -> IntArray:
-        """Return the indices of some rows in `cached_rows`, computing those that are missing."""
+        """Compute the rows that are missing; return the indices of all of them in `cached_rows`."""
         missing = rows[self.cache_index[rows] < 0]
         if len(missing):
             self.cache_index[missing] = len(self.cached_rows) + np.arange(len(missing))
@@ -235,7 +240,7 @@ class CachedRowGram(MachineGram):
         return block
 
     def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Multiply by all cached rows, those outside the support with weight 0: to copy some of them takes longer."""
+        """Multiply by all cached rows, with 0 outside the support: copying those of the support would take longer."""
         index = self._cache_rows(support)
         weights = np.zeros(len(self.cached_rows))
         weights[index] = beta
@@ -243,7 +248,7 @@ class CachedRowGram(MachineGram):
 
 
 class LinearGram(MachineGram):
-    """Products of samples Z (r, d) of a linear kernel; `w` (d,) is that of the last `multiply_support`."""
+    """Products of samples Z (r, d) of a linear kernel; `w` (d,) is Σ beta_j z_j of the last `multiply_support`."""
 
     def __init__(self, Z: FloatArray, slices: tuple[slice, ...]) -> None:
         super().__init__(slices)
@@ -261,6 +266,6 @@ class LinearGram(MachineGram):
         return block
 
     def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Multiply the samples by w = Σ beta_j z_j."""
+        """Store w = Σ beta_j z_j, and multiply the samples by it."""
         self.w = beta @ self.Z[self.positions[support]]
-        return np.concatenate([self.Z[part] @ self.w for part in self.slices])
+        return np.concatenate([self.Z[rows] @ self.w for rows in self.slices])

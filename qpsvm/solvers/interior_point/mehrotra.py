@@ -63,7 +63,8 @@ class Iterate:
         x, room, force = problem.compute_start()
         n = len(x)
         self._u = np.zeros(problem.n_lifted + len(problem.b))
-        self._vectors = NewtonVectors(x, self._newton.compute_force(x, self._u), np.empty(n), np.empty(n), np.empty(n))
+        m = self._newton.compute_coupled_gradient(x, self._u)
+        self._vectors = NewtonVectors(x, m, np.empty(n), np.empty(n), np.empty(n))
         self._chunks = [
             VariableChunk(slice(i, min(n, i + SETTINGS.chunk_rows)), self._vectors, room, force, problem.q, problem.d,
                   problem.scales.theta)
@@ -94,10 +95,10 @@ class Iterate:
         self._newton.update_residual(self._vectors.x, self._u)
         return True
 
-    def factor(self) -> None:
-        """Factor the Newton matrix, and update r."""
+    def factorise(self) -> None:
+        """Factorise the Newton matrix, and update r."""
         vectors = self._vectors
-        self._newton.factor(vectors.theta, vectors.rho, vectors.x, self._u)
+        self._newton.factorise(vectors.theta, vectors.rho, vectors.x, self._u)
 
     def measure(self, tol: float) -> float:
         """Return the largest of relative gap and residuals; residuals are computed only if the gap is small."""
@@ -164,7 +165,7 @@ class Iterate:
             total = self._vectors.target
             for chunk in self._chunks:
                 chunk.add_centrality_correction(dx, target_product, target_step, total)
-            change, du_change, dm_change = self._newton.solve(total, residual=False)
+            change, du_change, dm_change = self._newton.solve(total, with_residual=False)
             new_step = _choose_step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
             if not new_step >= step + SETTINGS.min_gain * (target_step - step):
                 break
@@ -272,7 +273,7 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             iterate.update_weights()
             merit = iterate.measure(tol) if iterate.is_nearly_converged(tol) else np.inf
             if merit > tol:
-                iterate.factor()
+                iterate.factorise()
                 merit = iterate.measure(tol)
             if budget.is_logging:
                 _report(iterate, budget)

@@ -96,7 +96,7 @@ class ReducedQP:
 
     def objective(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """Return ½xᵀPx + qᵀx at x (n',), from u and m = Bu, including the fixed variables."""
-        value = self.newton.compute_energy(x, u, m) + float(self.q @ x) + self.constant
+        value = self.newton.compute_quadratic_term(x, u, m) + float(self.q @ x) + self.constant
         if self.d is None:
             return value
         return value + 0.5 * float(self.d @ (x * x))

@@ -115,7 +115,7 @@ class AugmentedLagrangian:
             reason = self._budget.find_stop_reason()
             if reason is not None:
                 return best, reason
-            if n_stalled >= SETTINGS.patience or not np.isfinite(point.gap):
+            if n_stalled >= SETTINGS.max_stalled_steps or not np.isfinite(point.gap):
                 return best, "numerical_error"
             may_continue = self._update_penalty(is_solved)
             if not may_continue or not (is_solved or can_shrink):
@@ -131,7 +131,7 @@ class AugmentedLagrangian:
         That is if the steps are too many or do not descend. If the budget is used up or A is not finite, return True,
         and `run` stops.
         """
-        for step in range(SETTINGS.patience + 1):
+        for step in range(SETTINGS.max_newton_steps + 1):
             self._evaluate()
             if step > 0 and self._stationarity_gap <= self._complementarity_gap:  # W moves at least once for each σ
                 return True
@@ -140,7 +140,7 @@ class AugmentedLagrangian:
                 return True
             if self._budget.find_stop_reason() or not np.isfinite(self._stationarity_gap):
                 return True
-            if step == SETTINGS.patience or not self._take_newton_step():
+            if step == SETTINGS.max_newton_steps or not self._take_newton_step():
                 break
         return self._stationarity_gap <= self._complementarity_gap
 
@@ -206,16 +206,16 @@ class AugmentedLagrangian:
         sigma = self._response.sigma
         if is_solved:
             self._estimate = self._alpha
-            sigma *= SETTINGS.growth
+            sigma *= SETTINGS.sigma_growth
         else:
             self._shrinks += 1
-            sigma /= SETTINGS.growth**3
+            sigma /= SETTINGS.sigma_growth**3
             self._residuals = self._compute_residuals()
         self._newton.reset_cache()
         self._alpha = np.empty(0)
         self._response = MultiplierResponse(self._losses, sigma)
         self._arguments = self._response.compute_arguments(self._estimate, self._residuals)
-        return self._shrinks <= SETTINGS.shrinks
+        return self._shrinks <= SETTINGS.max_shrinks
 
     def _build_point(self) -> LinearPoint:
         """Return the present pair, with the gap as estimated by (ALM.5)."""

@@ -44,7 +44,7 @@ class NewtonSystem(Protocol):
 
 def choose_newton_system(rows: LabelScaledRows, ridge: FloatArray) -> NewtonSystem:
     """Choose the method for (NEWTON.1) with these rows and R = diag(ridge), (d + 1,)."""
-    if rows.d <= min(SETTINGS.direct_columns, rows.n):
+    if rows.d <= min(SETTINGS.max_factored_columns, rows.n):
         return CholeskyNewton(rows, ridge)
     return WideNewton(rows, ridge)
 
@@ -104,7 +104,7 @@ class WideNewton:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
-        self._direct_rows = SETTINGS.direct_rows
+        self._max_factored_rows = SETTINGS.max_factored_rows
         self.free_count = 0
 
     def reset_cache(self) -> None:
@@ -116,17 +116,17 @@ class WideNewton:
         D = take_rows(slope, index)
         free_rows = self._rows.select(index)
         self.free_count = free_rows.n
-        if 0 < self.free_count <= self._direct_rows:
+        if 0 < self.free_count <= self._max_factored_rows:
             return _solve_by_rows(free_rows, self._take_kernel(index), self._ridge, D, q)
         step, iterations = _solve_by_cg(free_rows, self._ridge, D, compute_mean(slope), q, W)
-        if iterations > SETTINGS.cg_patience:
-            self._direct_rows = SETTINGS.pool_rows
+        if iterations > SETTINGS.max_cheap_cg_iterations:
+            self._max_factored_rows = SETTINGS.max_pool_rows
         return step
 
     def _take_kernel(self, index: IntArray) -> FloatArray:
         """Return a copy of Z_JZ_Jᵀ (k, k) for J = index, after adding J to the pool, or replacing the pool by J."""
         new = np.setdiff1d(index, self._pool, assume_unique=True)
-        if len(self._pool) + len(new) > SETTINGS.pool_rows:
+        if len(self._pool) + len(new) > SETTINGS.max_pool_rows:
             new = index[:0]
             self._kernel = self._rows.kernel(index, index)
             self._pool = index
@@ -192,13 +192,13 @@ def _solve_by_cg(
         R[-1] = mean_slope * (SETTINGS.intercept_share * free_rows.n if free_rows.n else 1.0)
     inverse = 1.0 / (R + mean_slope * free_rows.compute_column_squares())
     q_norm = float(np.linalg.norm(q))
-    goal = min(SETTINGS.cg_tolerance, float(np.sqrt(q_norm / (1.0 + np.linalg.norm(W))))) * q_norm
+    goal = min(SETTINGS.max_cg_tolerance, float(np.sqrt(q_norm / (1.0 + np.linalg.norm(W))))) * q_norm
     x = np.zeros_like(q)
     r = -q
     z = inverse * r
     p = z
     rz = float(r @ z)
-    for iteration in range(SETTINGS.cg_iterations):
+    for iteration in range(SETTINGS.max_cg_iterations):
         if not np.linalg.norm(r) > goal:
             return x, iteration
         Hp = R * p + _multiply_hessian(free_rows, D, p)
@@ -209,4 +209,4 @@ def _solve_by_cg(
         previous = rz
         rz = float(r @ z)
         p = z + (rz / previous) * p
-    return x, SETTINGS.cg_iterations
+    return x, SETTINGS.max_cg_iterations

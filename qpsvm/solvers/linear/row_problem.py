@@ -318,9 +318,9 @@ def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArr
     if not problem.losses.is_standard_hinge or problem.offset[-1]:
         return certified
     depth = float(pair.residuals.max(initial=-np.inf))
-    if not certified.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
+    if not certified.gap > 0.0 or not 0.0 < depth < SETTINGS.max_stretched_violation:
         return certified
-    growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
+    growth = (1.0 + SETTINGS.stretched_excess) / (1.0 - depth)
     residuals = 1.0 - growth * (1.0 - pair.residuals)
     stretched = certify_pair(problem, replace(pair, W=growth * pair.W, residuals=residuals), gradient)
     return stretched if stretched.gap < certified.gap else certified

@@ -44,7 +44,7 @@ from qpsvm.solvers.shared.budget import Budget, StopReason
 
 def is_large(n: int, d: int) -> bool:
     """Return whether n rows of d columns are enough for a working set to pay."""
-    return n >= SETTINGS.rows_per_sample * choose_sample_size(n, d)
+    return n >= SETTINGS.min_rows_to_sample_rows * choose_sample_size(n, d)
 
 
 def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
@@ -79,7 +79,7 @@ class WeightEstimate:
 def choose_sample_size(n: int, d: int) -> int:
     """Return n₀, the rows in both subsamples, such that solving them costs about as much as the resulting band."""
     balanced = (2.0 * n * np.sqrt(d)) ** (2 / 3)
-    half = int(max(SETTINGS.sample_rows, balanced)) // 2
+    half = int(max(SETTINGS.min_sample_rows, balanced)) // 2
     return 2 * half
 
 
@@ -98,7 +98,7 @@ def estimate_weights(problem: RowProblem, first: LinearStart, budget: Budget) ->
     W1, W2 = solutions
     changes = np.concatenate([selected.margins(W1 - W2) for selected in sampled_rows])
     rms = float(np.sqrt(changes @ changes / len(changes)))
-    return WeightEstimate(0.5 * (W1 + W2), SETTINGS.standard_errors * 0.5 * rms)
+    return WeightEstimate(0.5 * (W1 + W2), SETTINGS.tau_standard_errors * 0.5 * rms)
 
 
 def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> WeightEstimate:
@@ -121,7 +121,7 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     # each sampled distance is tried as τ: C̄ N_τ τ, with N_τ estimated from the sample, grows with τ
     taus = np.sort(np.concatenate([np.empty(0), *(distances for distances, _ in found)]))
     capacities = problem.losses.jump * rows.n / len(taus) * np.arange(1, len(taus) + 1) * taus
-    target = SETTINGS.capacity * (residual + complementarity)
+    target = SETTINGS.nearby_factor * (residual + complementarity)
     position = min(int(np.searchsorted(capacities, target)), len(taus) - 1)
     return WeightEstimate(W, float(taus[position]))
 
@@ -134,7 +134,7 @@ def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]
     positive = y > 0
     for class_rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
         count = len(class_rows)
-        size = min(count, max(n0 * count // len(y), SETTINGS.sample_per_class))
+        size = min(count, max(n0 * count // len(y), SETTINGS.min_rows_per_class))
         drawn = class_rows[generator.choice(count, size, replace=False)]
         for half in (0, 1):
             half_rows = drawn[half::2] if size > 1 else drawn
@@ -200,7 +200,7 @@ class _BandSolver:
         """Run rounds of (WORK.1) to (WORK.3); return None if the method on all rows should take over."""
         self._initialise_band()
         goal = self._goal
-        for _ in range(SETTINGS.patience):
+        for _ in range(SETTINGS.max_bands):
             if self._wrong_guesses >= SETTINGS.max_wrong_guesses:
                 return None
             reason, goal = self._run_round(goal)
@@ -266,13 +266,13 @@ class _BandSolver:
                 return None, self._widen_band(goal)
             next_band = self._choose_next_band(check, point)
             fixed_rows_limit_gap = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            band_shrinks = np.count_nonzero(next_band) < SETTINGS.shrink_share * self._n_band_rows
+            band_shrinks = np.count_nonzero(next_band) < SETTINGS.band_shrink_share * self._n_band_rows
             if fixed_rows_limit_gap or band_shrinks:
                 self._sigma = min(point.sigma, self._losses.jump / self._find_largest_violator_distance(check))
                 self._W = point.W
                 self._replace_band(next_band)
-                return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
-            goal = SETTINGS.reduction * min(goal, check.band_gap)
+                return None, max(self._goal, SETTINGS.gap_reduction * min(goal, check.relative_gap))
+            goal = SETTINGS.gap_reduction * min(goal, check.band_gap)
             if goal < EPS:
                 return None, self._widen_band(goal)
 

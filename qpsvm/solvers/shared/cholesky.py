@@ -16,13 +16,16 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: The first ridge above 0, the factor to the next one, and the largest: a semidefinite matrix needs no more.
-FIRST_RIDGE, RIDGE_GROWTH, MAX_RIDGE = 1e-15, 100.0, 1e-2
-#: If all pivots (diagonal entries of the factor) exceed this, for M with a unit diagonal, refinement is not needed.
-MIN_UNREFINED_PIVOT = 1e-3
-#: If the smallest pivot p exceeds this, a factor in single precision can be refined: each step divides the error by
-#: about 10⁷p².
-MIN_SINGLE_PIVOT = 1e-2
+#: The first ridge above 0, and the factor from each to the next.
+FIRST_RIDGE = 1e-15
+RIDGE_GROWTH = 100.0
+#: The largest ridge: a matrix that is semidefinite up to rounding needs no more.
+MAX_RIDGE = 1e-2
+#: Refinement is not needed if the diagonal entries of the factor exceed this, for M scaled to a unit diagonal.
+MIN_UNREFINED_ENTRY = 1e-3
+#: A factor in single precision can be refined if they exceed this: each step divides the error by about 10⁷p², where p
+#: is the smallest of them.
+MIN_SINGLE_ENTRY = 1e-2
 
 Factor: TypeAlias = NDArray[np.floating[Any]]
 
@@ -52,16 +55,13 @@ def factorise_with_ridge(
     u is `unit`, (k,) or one number; by default the diagonal of M, with 1 in place of entries that are not positive.
     Raises NumericalTrouble.
     """
-    shift: float | FloatArray | None = None
+    if unit is None:
+        unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
     while ridge <= max_ridge:
-        if ridge:
-            if unit is None:
-                unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
-            shift = ridge * unit
-        factor = factorise(M, shift)
+        factor = factorise(M, ridge * unit if ridge else None)
         if factor is not None:
             return factor, ridge
-        if not np.isfinite(M).all():
+        if not np.isfinite(M).all():  # no ridge helps
             break
         ridge = max(FIRST_RIDGE, RIDGE_GROWTH * ridge)
     raise NumericalTrouble("the matrix has no Cholesky factor")
@@ -70,7 +70,7 @@ def factorise_with_ridge(
 class Cholesky:
     """Solver for a symmetric positive semidefinite M (k, k), by the factor of M, or of M + ρ diag(M).
 
-    If a ridge or a small pivot costs digits, iterative refinement recovers them.
+    If a ridge or a small diagonal entry of the factor costs digits, iterative refinement recovers them.
 
     M (k, k): In C order; stored without a copy.
     ridge: The first ρ to try.
@@ -79,17 +79,17 @@ class Cholesky:
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
         self._matrix = M
-        self._single_scale = 0.0
+        self._single_scale = 0.0  # the number by which M is divided in single precision; 0 in double precision
         diagonal = M.diagonal()
         if single and (scale := float(diagonal.max(initial=0.0))) > 0.0:
             factor = factorise(M / scale, single=True)  # scaled, because single precision overflows early
-            if factor is not None and _compute_min_pivot(factor, diagonal / scale) > MIN_SINGLE_PIVOT:
+            if factor is not None and _find_min_entry(factor, diagonal / scale) > MIN_SINGLE_ENTRY:
                 self._factor = factor
                 self._n_refinements = 2
                 self._single_scale = scale
                 return
         self._factor, ridge = factorise_with_ridge(M, ridge)
-        if ridge or _compute_min_pivot(self._factor, diagonal) < MIN_UNREFINED_PIVOT:
+        if ridge or _find_min_entry(self._factor, diagonal) < MIN_UNREFINED_ENTRY:
             self._n_refinements = 1
         else:
             self._n_refinements = 0
@@ -100,7 +100,7 @@ class Cholesky:
         return self._single_scale > 0.0
 
     def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return M⁻¹ rhs, for rhs (k,) or (k, r)."""
+        """Solve Mx = rhs, for rhs (k,) or (k, r)."""
         if not rhs.size:
             return rhs
         x = self._solve_once(rhs)
@@ -118,7 +118,7 @@ class Cholesky:
         return x * (rhs_scale / self._single_scale)
 
 
-def _compute_min_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """Return the smallest pivot that M would have with its diagonal (k,) scaled to ones; at most 1."""
-    pivots = factor.diagonal()
-    return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))
+def _find_min_entry(factor: Factor, diagonal: FloatArray) -> float:
+    """Return the smallest diagonal entry of the factor for M scaled from its diagonal (k,) to ones; at most 1."""
+    entries = factor.diagonal()
+    return math.sqrt(np.minimum.reduce(entries * entries / diagonal, initial=1.0))

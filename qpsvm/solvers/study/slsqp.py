@@ -15,6 +15,7 @@ Source: Kraft 1988, "A software package for sequential quadratic programming", D
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +28,12 @@ from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 #: SciPy's exit modes; in all others its subproblem or line search failed, which implies nothing about the QP.
 STOP_REASONS: dict[int, StopReason] = {0: "converged", 9: "iteration_limit"}
 #: Relative distance up to which a bound or a row counts as active when multipliers are fitted.
-ACTIVE = 1e-7
+ACTIVE_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class SLSQPSolution:
-    """Solution of `solve_slsqp`: x and z_box (n,), z (rows of G,), y (rows of A,); `message` is SciPy's."""
+    """Solution of `solve_slsqp`: x and z_box (n,), z and y with an entry per row of G and of A; SciPy's message."""
 
     x: FloatArray
     y: FloatArray
@@ -44,7 +45,7 @@ class SLSQPSolution:
 
 
 class _StoppedError(Exception):
-    """Raised to leave SciPy's loop: in some supported versions SLSQP's callback has no other way to end a run."""
+    """Raised to leave SciPy's loop: in some supported versions a callback of SLSQP has no other way to end the run."""
 
     def __init__(self, reason: StopReason) -> None:
         self.reason = reason
@@ -72,25 +73,24 @@ def solve_slsqp(
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(lb > ub))} does")
     n = len(q)
     iterations = 0
-    reason: StopReason
-    (G, h), (A, b) = as_dense_rows(G, h, n), as_dense_rows(A, b, n)
+    G, h = as_dense_rows(G, h, n)
+    A, b = as_dense_rows(A, b, n)
     x = np.clip(np.zeros(n) if x0 is None else as_finite_vector(x0, "x0", n), lb, ub)
 
-    def value_and_gradient(x: FloatArray) -> tuple[float, FloatArray]:
-        Px = np.asarray(P @ x, dtype=np.float64)
-        value = float(0.5 * x @ Px + q @ x)
+    def evaluate_finite(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = _evaluate_objective(P, q, x)
         if not np.isfinite(value):
             raise _StoppedError("numerical_error")
-        return value, Px + q
+        return value, gradient
 
-    def after_iteration(point: FloatArray) -> None:
+    def record_iteration(point: FloatArray) -> None:
         nonlocal x, iterations
         iterations += 1
-        value, gradient = value_and_gradient(point)
+        value, gradient = evaluate_finite(point)
         x = np.clip(point, lb, ub)
         progress.record(iterations, value, float(np.abs(gradient).max()))
         limit = progress.find_stop_reason()
-        if limit in ("time_limit", "interrupted"):
+        if limit in ("time_limit", "interrupted"):  # SciPy itself stops at the iteration limit
             raise _StoppedError(limit)
 
     constraints = []
@@ -98,50 +98,59 @@ def solve_slsqp(
         constraints.append({"type": "eq", "fun": lambda x: A @ x - b, "jac": lambda _: A})
     if len(G):
         constraints.append({"type": "ineq", "fun": lambda x: h - G @ x, "jac": lambda _: -G})
-    with np.errstate(all="ignore"):  # value_and_gradient checks for NaN, and ends the run
+    with np.errstate(all="ignore"):  # evaluate_finite checks for NaN, and ends the run
         try:
             result = minimize(
-                value_and_gradient, x, jac=True, method="SLSQP", bounds=Bounds(lb, ub), constraints=constraints,
-                callback=after_iteration, options={"maxiter": max_iter, "ftol": ftol},
+                evaluate_finite, x, jac=True, method="SLSQP", bounds=Bounds(lb, ub), constraints=constraints,
+                callback=record_iteration, options={"maxiter": max_iter, "ftol": ftol},
             )  # fmt: skip
         except _StoppedError as stop:
             reason = stop.reason
             message = f"stopped: {reason.replace('_', ' ')}"
         else:
-            if "status" in result:
-                reason = STOP_REASONS.get(result.status, "numerical_error")
-            else:  # all variables are fixed by their bounds: SciPy only checks that single point
-                reason = "converged" if result.success else "infeasible"
+            reason = _find_reason(result)
             message = result.message
             iterations = int(result.get("nit", 0))
             x = np.clip(result.x, lb, ub) if np.isfinite(result.x).all() else x
-        Px = np.asarray(P @ x, dtype=np.float64)
-        objective = float(0.5 * x @ Px + q @ x)
-        y, z, z_box = fit_multipliers(x, Px + q, G, h, A, lb, ub)
+        objective, gradient = _evaluate_objective(P, q, x)
+        y, z, z_box = fit_multipliers(x, gradient, G, h, A, lb, ub)
     return SLSQPSolution(x, y, z, z_box, objective, message, progress.finish(reason, iterations, objective))
+
+
+def _evaluate_objective(P: Product, q: FloatArray, x: FloatArray) -> tuple[float, FloatArray]:
+    """Return ½xᵀPx + qᵀx and its gradient Px + q at x: a number and (n,)."""
+    Px = np.asarray(P @ x, dtype=np.float64)
+    return float(0.5 * x @ Px + q @ x), Px + q
+
+
+def _find_reason(result: Any) -> StopReason:
+    """Return why SciPy's run ended."""
+    if "status" in result:
+        return STOP_REASONS.get(result.status, "numerical_error")
+    return "converged" if result.success else "infeasible"  # all variables are fixed: SciPy only checks that point
 
 
 def fit_multipliers(
     x: FloatArray, gradient: FloatArray, G: FloatArray, h: FloatArray, A: FloatArray, lb: FloatArray, ub: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return y, z and z_box that minimise ‖gradient + Gᵀz + Aᵀy + z_box‖, with the signs and zeros required at x.
+    """Return the y, z and z_box that minimise ‖gradient + Gᵀz + Aᵀy + z_box‖ under the KKT conditions at x (n,).
 
     These are z ≥ 0, z_box ≤ 0 at a lower bound and z_box ≥ 0 at an upper one, and 0 for inactive rows and bounds.
     """
     from scipy.optimize import lsq_linear
 
-    tolerance = ACTIVE * np.minimum(np.maximum(1.0, np.abs(x)), ub - lb)
-    # the interval of z_box: (−∞, 0] at a lower bound, [0, ∞) at an upper one, {0} between them
+    tolerance = ACTIVE_TOLERANCE * np.minimum(np.maximum(1.0, np.abs(x)), ub - lb)
+    # the interval of z_box: (−∞, 0] at a lower bound, [0, ∞) at an upper one, {0} strictly between them
     z_low = np.where(x - lb <= tolerance, -np.inf, 0.0)
     z_high = np.where(ub - x <= tolerance, np.inf, 0.0)
     at_bound = z_low < z_high
-    active_rows = h - G @ x <= ACTIVE * np.maximum(1.0, np.abs(h))
-    p = len(A)
-    n_active = int(active_rows.sum())
+    active_rows = h - G @ x <= ACTIVE_TOLERANCE * np.maximum(1.0, np.abs(h))
     z = np.zeros(len(h))
     columns = np.concatenate([A.T, G[active_rows].T, np.eye(len(x))[:, at_bound]], axis=1)
     if not columns.shape[1] or not np.isfinite(gradient).all():  # the objective may be infinite at the start
-        return np.zeros(p), z, np.clip(-gradient, z_low, z_high)
+        return np.zeros(len(A)), z, np.clip(-gradient, z_low, z_high)
+    p = len(A)
+    n_active = int(active_rows.sum())
     lower = np.concatenate([np.full(p, -np.inf), np.zeros(n_active), z_low[at_bound]])
     upper = np.concatenate([np.full(p + n_active, np.inf), z_high[at_bound]])
     multipliers = lsq_linear(columns, -gradient, bounds=(lower, upper), method="bvls").x

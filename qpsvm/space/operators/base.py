@@ -1,24 +1,18 @@
-"""Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`).
-
-`as_vector` and `as_coefficients` convert the vectors and matrices of QPs and operators to float64, and check them.
-"""
+"""Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`)."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from qpsvm.base.arrays.checks import as_real_vector, describe_wrong_type
+from qpsvm.base.arrays.coefficients import as_coefficients, as_vector, is_float64_array
 from qpsvm.base.arrays.constant_vectors import multiply
-from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts
-from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.errors import DataError, DataTypeError
+from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import check_memory
 
 
@@ -61,7 +55,7 @@ class Operator(metaclass=FastABCMeta):
         Parameters
         ----------
         rows, columns : ndarray of int, shapes (r,) and (c,)
-            In any order, each as often as wanted.
+            In any order, with repetitions or without.
 
         Returns
         -------
@@ -100,7 +94,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         float
-            The measure by which a QP is scaled for a solver.
+            The measure of the size of P by which a QP is scaled for a solver.
 
         Examples
         --------
@@ -112,7 +106,7 @@ class Operator(metaclass=FastABCMeta):
 
     @abstractmethod
     def dense(self) -> FloatArray:
-        """Return the whole matrix.
+        """Return the matrix as a dense array.
 
         Returns
         -------
@@ -145,7 +139,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         Operator
-            Of the same kind, except where another one is simpler.
+            Of the same class, unless another one is simpler.
 
         Examples
         --------
@@ -158,12 +152,12 @@ class Operator(metaclass=FastABCMeta):
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the structure in a few words, for `print(qp)`.
+        """Describe the structure in a few words, for `print(qp)`.
 
         Returns
         -------
         str
-            Without the size.
+            The structure, without the size.
 
         Examples
         --------
@@ -219,15 +213,14 @@ class Operator(metaclass=FastABCMeta):
         return self.block(np.atleast_1d(indices[i]), indices)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        dense = self.dense()
-        return np.array(dense, dtype=dtype, copy=True)
+        return np.array(self.dense(), dtype=dtype, copy=True)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}: {self.describe()}>"
 
 
 def find_largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
-    """Find the row and column where M (n, n) and Mᵀ differ most, and the difference as a share of max |M|."""
+    """Return the row and column where M (n, n) and Mᵀ differ most, and the difference as a share of max |M|."""
     if np.array_equal(M, M.T):
         return 0, 0, 0.0
     difference = np.abs(M - M.T)
@@ -245,65 +238,6 @@ def scale_both_sides(M: FloatArray, s: FloatArray) -> FloatArray:
     scaled = M * s
     scaled *= s[:, None]
     return scaled
-
-
-def is_ready(values: Any) -> TypeGuard[FloatArray]:
-    """Return whether values are a NumPy array of float64, which needs no conversion."""
-    return type(values) is np.ndarray and values.dtype == np.float64
-
-
-def as_vector(values: Any, name: str) -> FloatArray:
-    """Return a vector of real numbers as float64, (n,).
-
-    name: Its name in messages.
-
-    Raises DataTypeError, DataError.
-    """
-    if not is_ready(values):
-        if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
-            raise DataTypeError(f"{name} must be a vector of numbers, got {format_value(values)}")
-        values = as_real_vector(values, name)
-    vector: FloatArray = values
-    if vector.ndim != 1:
-        if vector.ndim == 2 and 1 in vector.shape:
-            hint = f"; pass {name}.ravel()"
-        else:
-            hint = ""
-        raise DataError(f"{name} must be one-dimensional, got shape {vector.shape}{hint}")
-    return vector
-
-
-def as_coefficients(matrix: Any, name: str) -> Matrix:
-    """Return a matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
-
-    name: Its name in messages.
-
-    Raises DataTypeError, DataError.
-    """
-    if is_ready(matrix):
-        values = matrix
-    elif not sp.issparse(matrix):
-        if matrix is None or isinstance(matrix, (str, bytes)):
-            raise DataTypeError(f"{name} must be a matrix of numbers, got {format_value(matrix)}")
-        values = as_real_vector(matrix, name)
-    elif matrix.dtype.kind not in "biuf":
-        raise DataTypeError(describe_wrong_type(matrix.dtype, name))
-    else:
-        values = matrix
-    if values.ndim != 2:
-        hint = f"; for one row pass {name}.reshape(1, -1)" if values.ndim == 1 else ""
-        raise DataError(f"{name} has shape {values.shape}; it must have two dimensions{hint}")
-    if not sp.issparse(values):
-        return values
-    if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
-        check_not_rounded(matrix, values, name)
-        values = sp.csc_array(values, dtype=np.float64)
-    if values.dtype.byteorder != "=":  # an explicit byte order, as from a MATLAB file, is rejected by CVXOPT
-        values = type(values)((values.data.astype(np.float64), values.indices, values.indptr), shape=values.shape)
-    if not values.has_canonical_format:
-        values = values.copy()  # the caller's own arrays are left as they are
-        values.sum_duplicates()
-    return values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -332,7 +266,7 @@ class Dense(Operator):
     matrix: FloatArray
 
     def __post_init__(self) -> None:
-        if not is_ready(self.matrix):
+        if not is_float64_array(self.matrix):
             object.__setattr__(self, "matrix", as_dense(as_coefficients(self.matrix, "the matrix of a dense operator")))
         if self.matrix.ndim != 2 or self.matrix.shape[0] != self.matrix.shape[1]:
             raise DataError(f"the matrix of a dense operator must be square, got shape {self.matrix.shape}")
@@ -364,7 +298,7 @@ class Dense(Operator):
         return Dense(scale_both_sides(self.matrix, s))
 
     def describe(self) -> str:
-        """Say that it is dense."""
+        """Return "dense"."""
         return "dense"
 
     @property
@@ -408,10 +342,7 @@ class Diagonal(Operator):
         return len(self.d), len(self.d)
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        x = np.asarray(x)
-        if x.ndim == 1:
-            return self.d * x
-        return self.d[:, None] * x
+        return self.d * x if np.ndim(x) == 1 else self.d[:, None] * x
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return P[rows][:, columns]: (r, c)."""
@@ -431,7 +362,7 @@ class Diagonal(Operator):
         return Diagonal(self.d * s * s)
 
     def describe(self) -> str:
-        """Say that it is diagonal, with the number of entries that are not zero."""
+        """Return "diagonal", with the number of entries that are not zero."""
         return f"diagonal, {np.count_nonzero(self.d)} non-zero"
 
     @property

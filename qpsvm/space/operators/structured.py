@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.coefficients import as_coefficients, as_vector
 from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.data.rows import RowSource, TiledRows, as_row_source
-from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vector, scale_rows
+from qpsvm.space.operators.base import Dense, Operator, scale_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

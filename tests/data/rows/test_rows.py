@@ -370,7 +370,7 @@ def test_a_source_that_refuses_the_whole_is_solved_and_certified(machine, kind):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_more_columns_than_can_be_factored_go_by_blocks(sparse, monkeypatch):
     """Conjugate gradients over the free rows, which may be most of all: they are not gathered."""
-    by_blocks = replace(SETTINGS, direct_columns=1, direct_rows=20)
+    by_blocks = replace(SETTINGS, max_factored_columns=1, max_factored_rows=20)
     monkeypatch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_blocks)
     X, y = two_classes(200, 8)
     X = sp.csr_array(X * (np.abs(X) > 0.8)) if sparse else X

@@ -422,8 +422,8 @@ def test_a_file_that_changes_while_it_is_decoded_is_noticed(store, tmp_path, mon
     path = data / "part-0.parquet" if store == "Parquet" else data
     again = open_rows(data, **options, scratch=False)
     content = path.read_bytes()
-    add = scratch.ScratchFile.add
-    monkeypatch.setattr(scratch.ScratchFile, "add", lambda *some: (write_anew(path, content), add(*some))[1])
+    append = scratch.ScratchFile.append
+    monkeypatch.setattr(scratch.ScratchFile, "append", lambda *some: (write_anew(path, content), append(*some))[1])
     with pytest.raises(DataError, match="changed while it was read"):
         open_rows(data, **options)
     with pytest.raises(DataError, match="changed while it was read"):
@@ -442,21 +442,21 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
             with pytest.raises(TooLargeError, match=r"needs .* of scratch in .* are free.*scratch=False"):
                 open_rows(data, **BESIDE, scratch=tmp_path)
         assert open_rows(data, **BESIDE, scratch=False).n == N
-    add = scratch.ScratchFile.add
+    append = scratch.ScratchFile.append
     seen = []
 
     class Full(io.BytesIO):
         def write(self, _):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    def full(scratch, values, what):
+    def full(scratch, values, name):
         seen.append(values)
         if len(seen) == 3:
             scratch._file.close()
             scratch._file = Full()
-        add(scratch, values, what)
+        append(scratch, values, name)
 
-    monkeypatch.setattr(scratch.ScratchFile, "add", full)
+    monkeypatch.setattr(scratch.ScratchFile, "append", full)
     folder = tmp_path / "scratch"
     folder.mkdir()
     with pytest.raises(TooLargeError, match=r"became full while .*t\.csv was decoded.*scratch="):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -41,12 +42,22 @@ def feasible(stack, rng):
     """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
     alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
     for p in range(stack.n_machines):
-        y = stack.sign[stack.row_slice(p)]
-        own = alpha[stack.row_slice(p)]
+        y = stack.sign[stack.get_row_slice(p)]
+        own = alpha[stack.get_row_slice(p)]
         sums = [own[y > 0].sum(), own[y < 0].sum()]
         own[y > 0] *= min(sums) / (sums[0] or 1.0)
         own[y < 0] *= min(sums) / (sums[1] or 1.0)
     return np.minimum(alpha, stack.upper)
+
+
+def test_the_stack_of_one_machine_keeps_its_bounds_and_margins():
+    template = MachineTemplate("CSVM", {"C": 1.0}, qpsvm.Linear())
+    machines = split_classes(np.eye(6), np.arange(6) // 2, np.arange(3), template, rest=False, sample_weight=None)
+    stack = stack_machines(machines, np.arange(1.0, 7.0))
+    one = replace(stack, level=np.arange(12.0)).take_machine(1)
+    assert np.array_equal(one.upper, [1.0, 2.0, 5.0, 6.0])
+    assert np.array_equal(one.level, [4.0, 5.0, 6.0, 7.0])
+    assert np.array_equal(one.positions, [0, 1, 4, 5])
 
 
 @pytest.mark.parametrize("rest", [False, True])
@@ -80,7 +91,7 @@ def rough(stack, data, kind, alpha):
     b = np.empty(stack.n_machines)
     W = np.zeros((stack.n_machines, data.shape[1]))
     for p in range(stack.n_machines):
-        part = stack.row_slice(p)
+        part = stack.get_row_slice(p)
         values = kind(data, stack.list_slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
@@ -88,7 +99,7 @@ def rough(stack, data, kind, alpha):
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
-    part = stack.row_slice(p)
+    part = stack.get_row_slice(p)
     rows = machines.order[stack.positions[part]]
     y = stack.sign[part]
     a = alpha[part]
@@ -131,7 +142,7 @@ def test_optimal_is_the_truth(machine):
         alone = set(together.results._known)
         dense = np.abs(together.coef.toarray())
         alpha = np.concatenate([
-            dense[p, machines.order[stack.positions[stack.row_slice(p)]]] for p in range(stack.n_machines)
+            dense[p, machines.order[stack.positions[stack.get_row_slice(p)]]] for p in range(stack.n_machines)
         ])  # fmt: skip
         for p in set(range(stack.n_machines)) - alone:
             assert together.gap[p] <= 1e-6
@@ -157,14 +168,14 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)
         for p in range(stack.n_machines):  # w is that of α in any case
-            part = stack.row_slice(p)
+            part = stack.get_row_slice(p)
             rows = space.rows.matrix()[stack.positions[part]]
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
         b, points = gather.build_bounded_points(space, stack, found)
         gap = bound_gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
-            part = stack.row_slice(p)
+            part = stack.get_row_slice(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))
             true = judge_dual(
                 machines.build_separate_problem(p)._dual_structure, X[machines.order[stack.positions[part]]], point

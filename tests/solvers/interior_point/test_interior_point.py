@@ -195,7 +195,7 @@ def test_products_are_those_of_the_matrix(name):
     assert isinstance(columns, kept)
     x, rho = rng.standard_normal((2, shape[0]))
     u = rng.standard_normal(B.shape[1])
-    M, Bx, BDrho = columns.build_normal_matrix(D, x, rho)
+    M, Bx, BDrho = columns.build_normal_equations(D, x, rho)
     assert np.allclose(M, B.T @ (D[:, None] * B))
     assert np.allclose(Bx, B.T @ x)
     assert np.allclose(BDrho, B.T @ (D * rho))
@@ -231,7 +231,7 @@ def test_an_interrupt_leaves_nothing_behind(monkeypatch):
         compiled = qpsvm.compile(problem.qp(form), "interior_point")
         whole = compiled.solve().x
         with monkeypatch.context() as patch:
-            patch.setattr(Iterate, "factor", interrupt_at_call(4, Iterate.factor))
+            patch.setattr(Iterate, "factorise", interrupt_at_call(4, Iterate.factorise))
             with pytest.raises(KeyboardInterrupt):
                 compiled.solve()
         assert (compiled.solve().x == whole).all()

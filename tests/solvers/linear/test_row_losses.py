@@ -174,7 +174,7 @@ def test_all_newton_systems_take_a_weight_a_row(free_intercept, sigma, monkeypat
         np.testing.assert_allclose(wide.step(free, D, q, q), expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(direct.step(free, 2.0 * D, q, q), wide.step(free, 2.0 * D, q, q), rtol=1e-6, atol=1e-8)
     with monkeypatch.context() as patch:
-        by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0)
+        by_iteration = replace(SETTINGS, max_cg_tolerance=1e-12, max_factored_rows=0)
         patch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
         np.testing.assert_allclose(WideNewton(rows, ridge).step(free, D, q, q), expected, rtol=1e-5, atol=1e-7)
 

@@ -1,4 +1,4 @@
-"""Define the base of the classifiers (`MulticlassMixin`), with machines of two classes, or one over all classes."""
+"""Define the base of classifiers (`MulticlassMixin`): binary machines, or one program over all classes."""
 
 from __future__ import annotations
 
@@ -29,26 +29,25 @@ from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: The machines that learn several classes in one program.
+#: The machines over all classes in one program, by their names in `multi_class`.
 ALL_IN_ONE: dict[str, type[AllInOneProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
 
 
 class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
-    """A classifier composed of one or more machines."""
+    """A classifier composed of one or more machines; its parameters are those of `parameter_table`."""
 
     results_: Sequence[SVMResult]
-    #: Linear constraints, factors of C, the choice of machines for more than two classes, and processes for them.
     constraints: Any
     class_weight: Any
     multi_class: str
     n_jobs: int | None
-    #: Rebuilds the machines of the last fit; None for one program over all classes.
-    _split: partial[Split] | None
+    #: Builds the binary machines of the last fit again; None for one program over all classes.
+    _split_builder: partial[Split] | None
 
     def _encode_labels(self, y: Any, n: int, sample_weight: Any, by_weight: bool) -> tuple[IntArray, FloatArray | None]:
-        """Encode the class and weight of each sample, (n,) each; the weights include `class_weight`.
+        """Return the class of each sample as an index, and its weight with the factor of its class, (n,) each.
 
-        by_weight: Whether "balanced" counts weights instead of samples.
+        by_weight: Whether the class weight "balanced" counts weights instead of samples.
         """
         self.classes_, codes = encode_labels(y, n)
         weight = check_weights(sample_weight, n)
@@ -60,23 +59,24 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        build_split: partial[Split] | None = getattr(self, "_split", None)
-        if len(getattr(self, "results_", ())) <= 1 or build_split is None:
-            if len(getattr(self, "results_", (0,))) == 1:
-                return super().notes_
+        results = getattr(self, "results_", None)
+        if results is None or len(results) == 1:
+            return super().notes_  # raises NotFittedError before the first fit
+        build_split: partial[Split] | None = getattr(self, "_split_builder", None)
+        if not len(results) or build_split is None:
             return ()
-        parts = build_split()
-        hints = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
-        if not hints and not parts.is_out_of_core and parts.X.shape[1] == self.n_features_in_:
-            sampled = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
+        split = build_split()
+        hints = find_sample_hints(split.X, split.kernel, find_feature_names(self))
+        if not hints and not split.is_out_of_core and split.X.shape[1] == self.n_features_in_:
+            sampled = np.sort(split.order[:: math.ceil(len(split.order) / ROWS)])
             hints = find_label_hints(
-                self.classes_[parts.codes[sampled]], self.predict(parts.X[sampled]), self.class_weight is not None
+                self.classes_[split.codes[sampled]], self.predict(split.X[sampled]), self.class_weight is not None
             )
         return tuple(map(str, hints))
 
     @property
     def result_(self) -> SVMResult:
-        """The certified result for two classes; for more, `results_` has one per machine."""
+        """The certified result of the only machine; if there are more, `results_` has one per machine."""
         if len(self.results_) != 1:
             raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
         return get_only_result(self.results_)
@@ -84,45 +84,45 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     def _solve_all(
         self, X: Matrix, codes: IntArray, weight: FloatArray | None, template: MachineTemplate
     ) -> BinaryMachines:
-        """Solve the machines of all classes, started from the last ones if they have the same form."""
+        """Solve the machines of all classes; warm starts are from those of the last fit if they have the same form."""
         if self._is_warm_started:
             last = _extend_start(getattr(self, "_solution", None), len(codes), self._is_partial_fit)
         else:
             last = None
-        self._split = None
+        self._split_builder = None
         if self.multi_class in ALL_IN_ONE:
             return self._solve_all_in_one(X, codes, weight, template, last)
         is_one_vs_rest = self.multi_class == "ovr" and len(self.classes_) > 2
-        self._split = partial(
+        self._split_builder = partial(
             split_classes, X, codes, self.classes_, template, rest=is_one_vs_rest, sample_weight=weight
         )
         start = _reuse_start(last, self.classes_, len(codes), is_one_vs_rest)
-        return solve_machines(self._split(), start, self.n_jobs, **self._build_options())
+        return solve_machines(self._split_builder(), start, self.n_jobs, **self._build_options())
 
     def _solve_all_in_one(
         self, X: Matrix, codes: IntArray, weight: FloatArray | None, template: MachineTemplate, last: Any
     ) -> BinaryMachines:
         """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
-        labels = self.classes_
+        classes = self.classes_
         if template.constraints is not None:
             raise UnsupportedError(
                 f"multi_class={self.multi_class!r} takes no constraints: use machines of two classes"
             )
-        machine: Any = ALL_IN_ONE[self.multi_class]
-        problem = machine(
-            X, labels[codes], template.parameters.get("C", math.inf), template.kernel, sample_weight=weight,
+        problem_class: Any = ALL_IN_ONE[self.multi_class]
+        problem = problem_class(
+            X, classes[codes], template.parameters.get("C", math.inf), template.kernel, sample_weight=weight,
             psd=template.psd, intercept=template.intercept,
         )  # fmt: skip
         previous = last.results[0] if isinstance(last, BinaryMachines) else None
-        is_compatible = previous is not None and previous.coef.shape == (len(codes), len(labels))
+        is_compatible = previous is not None and previous.coef.shape == (len(codes), len(classes))
         result = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
-        return _as_machines(remove_rounding_alpha(problem, result, float(self.tol)), labels)
+        return _as_binary_machines(remove_rounding_alpha(problem, result, float(self.tol)), classes)
 
 
 def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
-    """Predict the labels of decision values (m, P), of two classes or of each: (m,)."""
+    """Predict the labels (m,) from decision values: (m, 1) for two classes, else (m, k) with a column per class."""
     if values.shape[1] == 1:
         codes = (values[:, 0] > 0.0).astype(np.intp)
     else:
@@ -131,38 +131,37 @@ def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def _as_machines(result: SVMResult, labels: NDArray[Any]) -> BinaryMachines:
-    """Convert the decision functions of an all-in-one result to those of machines of one class against all others."""
+def _as_binary_machines(result: SVMResult, classes: NDArray[Any]) -> BinaryMachines:
+    """Convert an all-in-one result over k classes to k machines of one class against all others, or to one if k = 2."""
     coef = result.coef.T
     b = np.asarray(result.b)
     w = result.model.w
-    pairs = np.array([(c, REST) for c in range(len(labels))])
-    if len(labels) == 2:
+    pairs = np.array([(c, REST) for c in range(len(classes))])
+    if len(classes) == 2:
         coef = (coef[1] - coef[0])[None, :]
         b = b[1:] - b[:1]
         pairs = np.array([(0, 1)])
         w = None if w is None else (w[1] - w[0])[None, :]
     return BinaryMachines(
-        classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
+        classes=classes, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
         message=result.message, rho=np.ones(len(pairs)), results=LazyResults(1, None, {0: result}),
         caveats=result.caveats,
     )  # fmt: skip
 
 
-def _extend_start(last: Any, n: int, continues: bool) -> Any:
-    """Extend the machines of the last fit to n samples, by starting additional samples at α = 0."""
-    if not (continues and isinstance(last, BinaryMachines) and last.coef.shape[1] < n):
+def _extend_start(last: Any, n: int, is_partial_fit: bool) -> Any:
+    """Extend the machines of the last fit to the n samples of a partial fit: additional samples start at α = 0."""
+    if not (is_partial_fit and isinstance(last, BinaryMachines) and last.coef.shape[1] < n):
         return last
     coef = last.coef
     return replace(last, coef=sp.csr_array((coef.data, coef.indices, coef.indptr), shape=(coef.shape[0], n)))
 
 
 def _reuse_start(last: Any, classes: NDArray[Any], n: int, is_one_vs_rest: bool) -> BinaryMachines | None:
-    """Return the machines of the last fit if the next one can start from them; else None."""
+    """Return the machines of the last fit if binary machines over these classes can start from them; else None."""
     if not isinstance(last, BinaryMachines) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    all_in_one = len(last.results) == 1 and last.results[0].coef.ndim == 2
-    if not all_in_one and bool(last.machines[0, 1] < 0) == is_one_vs_rest:
-        return last
-    return None
+    was_all_in_one = len(last.results) == 1 and last.results[0].coef.ndim == 2
+    was_one_vs_rest = bool(last.machines[0, 1] == REST)
+    return last if not was_all_in_one and was_one_vs_rest == is_one_vs_rest else None
