@@ -200,7 +200,6 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
     norm = "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
     points = _take_signed_points(specification, Z)
     n_blocks = len(notation.rows)
-    n_free = r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
     lengths |= dict.fromkeys(SLACKS[:n_blocks], n_xi // n_blocks) | {"zeta": n_zeta}
     ridges = [unit * group.ridge for group in groups]
@@ -209,7 +208,7 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
         q=np.concatenate([np.zeros(r), totals, slacks.xi_linear, slacks.zeta_linear]),
         G=_build_margin_matrix(points, columns, (slacks.xi_rows, slacks.zeta_rows), notation.slack_scale),
         h=h,
-        lb=np.concatenate([np.full(n_free, -np.inf), np.zeros(n_xi + n_zeta)]) if n_xi else None,
+        lb=np.concatenate([np.full(r + len(groups), -np.inf), np.zeros(n_xi + n_zeta)]) if n_xi else None,
         variables=_slice_variables({notation.symbols.get(name, name): length for name, length in lengths.items()}),
         constraints={
             name: Rows("G", slice(k * m // n_blocks, (k + 1) * m // n_blocks), text.format(f=f))
@@ -230,8 +229,8 @@ def _compute_slack_penalties(specification: Specification, slack_scale: float) -
     linear = as_floats(scale_exactly(upper, specification.unit)) / slack_scale
     quadratic = np.zeros(len(specification.sign))
     if curved.any():
-        inverse = as_floats(divide_exactly(curvature, specification.unit))
-        quadratic = np.where(curved, inverse / slack_scale**2, 0.0)
+        quadratic = as_floats(divide_exactly(curvature, specification.unit)) / slack_scale**2
+        quadratic = np.where(curved, quadratic, 0.0)
     xi_linear = np.where(curved, 0.0, linear)[xi_rows]
     return SlackPenalties(xi_rows, zeta_rows, xi_linear, quadratic[xi_rows], linear[zeta_rows])
 
