@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from sklearn.datasets import make_blobs
 
 import qpsvm
-from qpsvm.result.svm_result import KINDS, KINDS_IN_WORDS
+from qpsvm.result.svm_result import KIND_DESCRIPTIONS, KINDS
 
 HERE = Path(__file__).resolve().parent
 TAG = "CSVM.8"
 #: The equation in the mathematics that Matplotlib can draw, a line each.
 EQUATION = (r"$\alpha_i\,(y_i f(x_i) - 1 + \xi_i) = 0$", r"$(C - \alpha_i)\,\xi_i = 0$")
 INK, GREY, GREEN = "#1b1f24", "#57606a", "#116329"
-WORDS = dict(zip(KINDS, KINDS_IN_WORDS, strict=True))
+WORDS = dict(zip(KINDS, KIND_DESCRIPTIONS, strict=True))
 HEADS = ("a sample …", "$\\alpha_i$", "$y_i f(x_i)$", "$\\xi_i$", "$\\alpha_i(\\ldots)$", "$(C-\\alpha_i)\\,\\xi_i$")
 #: Where the columns end, as shares of the panel; the first begins at 0.
 COLUMNS = (0.0, 0.37, 0.55, 0.68, 0.84, 1.0)

@@ -235,7 +235,9 @@ def _scale_until_separated(
         return None
     growth = (violation + SCALING_MARGIN) / (1.0 - violation)
     multipliers = {name: value * (1.0 + growth) for name, value in best.multipliers.items()}
-    sums = sum_gap_terms(svm, dual.alpha, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
+    sums = sum_gap_terms(
+        svm, dual.alpha, (1.0 + growth) * point.u, svm.get_intercept(multipliers), svm.compute_margin(multipliers)
+    )
     return build_candidate(svm, dual, point, growth, EvaluatedMultipliers(multipliers, best.intervals, *sums))
 
 
@@ -243,8 +245,8 @@ def _find_largest_violation(svm: SVMDual, u: FloatArray, multipliers: Mapping[st
     """Return the largest violation of a level, as a share of the level; negative if no row violates it."""
     level = float(svm.common_level or 1.0)
     if svm.classes is not None:
-        return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / level
-    b = svm.b(multipliers)
+        return float((svm.compute_margin(multipliers) - svm.at_rows(u)).max()) / level
+    b = svm.get_intercept(multipliers)
     values = svm.at_rows(u)
     is_positive = svm.sign > 0
     min_positive = float(np.min(values, where=is_positive, initial=np.inf)) + b
@@ -283,7 +285,7 @@ def find_best_multipliers(
     if svm.classes is not None:
         intercepts = find_class_intercepts(svm.classes, a, u, point.half_norm, dual_multipliers)
         multipliers = svm.classes.name_multipliers(intercepts)
-        return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, 0.0, svm.margin(multipliers)))
+        return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, 0.0, svm.compute_margin(multipliers)))
     evaluate = partial(_evaluate_thetas, svm, a, u)
     compute_cost = partial(_compute_cost, svm, dual_multipliers=dual_multipliers)
     if not svm.parts:
@@ -347,8 +349,10 @@ def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> Evalu
 
 def _evaluate_thetas(svm: SVMDual, a: FloatArray, u: FloatArray, thetas: list[float]) -> EvaluatedMultipliers:
     """Return the multipliers μ of θ, one per part of the rows, and their sums at u (n,), without intervals."""
-    multipliers = svm.multipliers(thetas)
-    return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, svm.b(multipliers), svm.margin(multipliers)))
+    multipliers = svm.compute_multipliers(thetas)
+    return EvaluatedMultipliers(
+        multipliers, {}, *sum_gap_terms(svm, a, u, svm.get_intercept(multipliers), svm.compute_margin(multipliers))
+    )
 
 
 def _build_infeasible_multipliers(svm: SVMDual) -> EvaluatedMultipliers:
@@ -393,14 +397,14 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
     """Build the certificate of the best candidate, in the caller's coordinates."""
     point = best.point
     factor = 1.0 + best.growth
-    b = svm.b(best.multipliers)
+    b = svm.get_intercept(best.multipliers)
     dual_cost = dual.cost + dual.penalties
     coef = dual.beta if point.coef is None else point.coef
     changed: dict[str, Any]
     if svm.classes is None:
         plane = space.build_hyperplane(coef, point.w, b, factor)
         margin_multipliers = {group.multiplier: best.multipliers[group.multiplier] for group in svm.margin_groups}
-        changed = {"multipliers": margin_multipliers, "margin": svm.margin(best.multipliers)}
+        changed = {"multipliers": margin_multipliers, "margin": svm.compute_margin(best.multipliers)}
     else:
         plane, changed = build_plane(space, svm, coef, point.w, b, best.multipliers, factor)
     if best.growth or not svm.has_one_row_per_sample:

@@ -156,4 +156,4 @@ def build_plane(
         return space.build_hyperplane(coef, w, b, factor), {}
     plane = space.build_hyperplane(coef, w, svm.classes.extract_intercepts(multipliers), factor)
     centred = svm.classes.name_multipliers(plane.centred_intercepts)
-    return plane, {"multipliers": centred, "margin": svm.margin(centred), "intercepts": plane.intercepts}
+    return plane, {"multipliers": centred, "margin": svm.compute_margin(centred), "intercepts": plane.intercepts}

@@ -54,7 +54,7 @@ def rescale(
 def shift_multiplier(svm: SVMDual, point: Certificate, name: str, value: float) -> Certificate:
     """Return the point with another value of a multiplier that margins depend on, such as ρ or ε."""
     multipliers = {**point.multipliers, name: value}
-    margin = svm.margin(multipliers)
+    margin = svm.compute_margin(multipliers)
     evaluated = point.evaluated
     if evaluated is not None:
         t = evaluated.t + (margin - point.margin)

@@ -128,7 +128,7 @@ class Restoration:
             zeros = {group.multiplier: 0.0 for group in svm.groups}
             return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(zeros, {}, np.inf, np.inf))]
         point, mu, intervals = restored
-        sums = sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu))
+        sums = sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.compute_margin(mu))
         return [certify.build_candidate(svm, dual, point, 0.0, EvaluatedMultipliers(mu, intervals, *sums))]
 
     def _find_feasible_point(self, dual: DualPoint, start: PrimalPoint) -> FullPoint | None:
@@ -163,8 +163,8 @@ class Restoration:
         point, mu, _ = current
         coef = dual.beta if point.coef is None else point.coef
         certificate = Certificate(
-            svm=self.svm, alpha=dual.alpha, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu),
-            b=0.0, b_interval=(0.0, 0.0), w=point.w, coef=coef, primal=0.0, dual=0.0, gap=0.0, multipliers=mu,
+            svm=self.svm, alpha=dual.alpha, yf=self.svm.sign * self.svm.at_rows(point.u), b=0.0, b_interval=(0.0, 0.0),
+            margin=self.svm.compute_margin(mu), w=point.w, coef=coef, primal=0.0, dual=0.0, gap=0.0, multipliers=mu,
         )  # fmt: skip
         return self.gap_bounder.enclose_violations(certificate, self.rows)
 
@@ -192,7 +192,7 @@ class Restoration:
     def _compute_gap_part(self, dual: DualPoint, current: FullPoint) -> float:
         """Compute the part of the gap that depends on the multipliers."""
         mu = current.mu
-        cost = sum_gap_terms(self.svm, dual.alpha, current.point.u, 0.0, self.svm.margin(mu))[0]
+        cost = sum_gap_terms(self.svm, dual.alpha, current.point.u, 0.0, self.svm.compute_margin(mu))[0]
         penalty = 0.0
         for group in self.svm.penalised_groups:
             error = mu[group.multiplier] - dual.multipliers[group.multiplier]

@@ -33,7 +33,7 @@ from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
+from qpsvm.bounds.proof.zero import MAX_ZERO_GAP, bound_zero_size
 from qpsvm.bounds.repair import make_feasible
 from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.program.svm_dual import DualGroup
@@ -77,7 +77,7 @@ class ZeroOptimum:
         if norm is None:
             return None
         gap = self._bound_relative_gap(norm, point, size)
-        if not gap <= LARGEST_SHARE:
+        if not gap <= MAX_ZERO_GAP:
             return None
         zeros = np.zeros_like(point.yf)
         return point.replace(

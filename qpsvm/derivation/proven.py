@@ -77,14 +77,14 @@ def _bound_equation(title: str, proof: Proof, bounds: GapBounds, claimed: float)
 
 def _bound_primal(proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:
     """Bound the distance of the claimed value from P, where ξ is the shortfall of f, so that every constraint holds."""
-    if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.size > 0.0):
+    if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.min_size > 0.0):
         return NO_BOUND
     unit: Fraction = proof.record["point"].program.unit
     high = Fraction(proof.primal)
     low = Fraction(math.nextafter(proof.primal, -math.inf))
     low -= unit * (Fraction(bounds.primal[1]) - Fraction(bounds.primal[0]))
     distance = max(abs(Fraction(claimed) - low), abs(Fraction(claimed) - high))
-    relative = round_up(distance / (unit * Fraction(bounds.size)))
+    relative = round_up(distance / (unit * Fraction(bounds.min_size)))
     return ProvenBound(relative, f"P ≤ {proof.primal!r}, and ξ is the shortfall of f: every constraint holds")
 
 
@@ -119,7 +119,7 @@ def _bound_weak_duality(bounds: GapBounds) -> ProvenBound:
     """Bound the amount by which D may exceed P: 0 for a proven kernel."""
     if not bounds.excess:
         return ProvenBound(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
-    if not bounds.size > 0.0:
+    if not bounds.min_size > 0.0:
         return NO_BOUND
     text = f"D exceeds P by at most {format_upper_bound(bounds.excess)}: K may be slightly indefinite"
-    return ProvenBound(round_up(Fraction(bounds.excess) / Fraction(bounds.size)), text)
+    return ProvenBound(round_up(Fraction(bounds.excess) / Fraction(bounds.min_size)), text)

@@ -241,7 +241,7 @@ class Quantities(Generic[P]):
     @cached_property
     def margin(self) -> FloatArray:
         """Required level of s f, (m,): 1 in a C-SVM, ρ in a ν-SVM, ±t − ε in a regression."""
-        return self.svm.margin(self.multipliers)
+        return self.svm.compute_margin(self.multipliers)
 
     @cached_property
     def xi(self) -> FloatArray:

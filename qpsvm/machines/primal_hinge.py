@@ -62,7 +62,7 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class PrimalHinge(Problem):
-    """Regularised hinge loss: (λ/2)‖w‖² + mean hinge loss.
+    """SVM as regularised risk: (λ/2)‖w‖² plus the mean hinge loss.
 
     Parameters
     ----------
@@ -127,9 +127,7 @@ class PrimalHinge(Problem):
         s = self._select_active(self.sample_weight)
         lam = Fraction(self.lam)
         upper = from_floats(s, 1 / (lam * sum_weights(self.samples)))
-        return Specification(
-            self._active_target, 1.0, upper, unit=lam
-        )  # (PHINGE.2), (PHINGE.10); K + 1 for K is (PHINGE.17)
+        return Specification(self._active_target, 1.0, upper, unit=lam)  # (PHINGE.2), (PHINGE.10), (PHINGE.17)
 
     def equivalent_c_svm(self) -> CSVM:
         """Return the C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).

@@ -1,9 +1,9 @@
-"""The squared hinge, or 2-norm soft margin (Cortes & Vapnik 1995): slack is penalised by its square.
+"""Define the squared hinge, or 2-norm soft margin (Cortes & Vapnik 1995): slack is penalised by its square.
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. Samples may be inside the margin by a slack ξ_i, which costs C_i ξ_i²: small slacks cost next to
-nothing, and large ones far more than those of a C-SVM.
+f(x) = ⟨w, φ(x)⟩ + b. Samples may be inside the margin by a slack ξ_i, penalised by C_i ξ_i²: small slacks by next to
+nothing, and large ones far more than by a C-SVM.
 
     (SQHINGE.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
     (SQHINGE.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i², plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i
@@ -24,14 +24,14 @@ nothing, and large ones far more than those of a C-SVM.
     (SQHINGE.12)  b is recovered:  the mean of y_i (1 − α_i/(2C_i)) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                   α_i > 0 for a free intercept;  yᵀα for a penalised one
     (SQHINGE.13)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  α_i > 0 and y_i f = 1 − α_i/(2C_i),
-                  inside the margin or on the wrong side. None lies on the margin: the first bit of slack is free
+                  inside the margin or on the wrong side. None is on the margin: a small slack is almost free
     (SQHINGE.14)  strong duality:  the optimal values of (SQHINGE.2) and (SQHINGE.10) differ in sign only
     (SQHINGE.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (SQHINGE.16)  weak duality:  for every α of (SQHINGE.10) and every w, b, ξ of (SQHINGE.2),  P(w, b, ξ) − D(α) =
                   ½‖w − w(α)‖² + Σ [C_i (ξ_i − α_i/(2C_i))² + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)²
                   where b is penalised
     (SQHINGE.17)  (SQHINGE.10) is the dual of a hard margin whose kernel matrix is K + D: every sample has a feature of
-                  its own besides φ, 1/√(2C_i) large, and with that any classes can be separated
+                  its own besides φ, of size 1/√(2C_i), and with these any classes can be separated
 
 Implementation
 --------------
@@ -59,7 +59,7 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class SquaredHinge(Problem):
-    """Soft-margin SVM whose slack costs C ξ².
+    """Soft-margin SVM whose slack is penalised by C ξ².
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class SquaredHinge(Problem):
 
     See Also
     --------
-    CSVM : Slack costs C ξ.
-    HuberHinge : Slack costs its square up to a width, and grows linearly beyond.
+    CSVM : The penalty is C ξ.
+    HuberHinge : The penalty is a square up to a width, and linear beyond.
 
     References
     ----------
@@ -115,5 +115,5 @@ class SquaredHinge(Problem):
         )
 
     def _build_specification(self) -> Specification:
-        bend = divide_exactly(compute_active_penalties(self.C, self.samples), Fraction(1, 2))
-        return Specification(self._active_target, 1.0, np.inf, bend)  # (SQHINGE.2), (SQHINGE.10)
+        curvature = divide_exactly(compute_active_penalties(self.C, self.samples), Fraction(1, 2))  # 1/(2C_i)
+        return Specification(self._active_target, 1.0, np.inf, curvature)  # (SQHINGE.2), (SQHINGE.10)

@@ -25,14 +25,14 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
     (SVDD.14)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < C_i and f = 0, on the boundary;  α_i = C_i
                and f ≤ 0, outside
     (SVDD.15)  strong duality:  the optimal value of (SVDD.2) is minus that of (SVDD.11)
-    (SVDD.16)  what ν bounds, by (SVDD.5) and (SVDD.14):  the share of weight with f < 0 is at most ν, the share of
-               weight that supports is at least ν
+    (SVDD.16)  what ν bounds, by (SVDD.5) and (SVDD.14):  the samples with f < 0 have at most the share ν of
+               the weight, and the support vectors at least that
     (SVDD.17)  linear kernel only:  c = Σ α_i x_i is a point among the samples, and f(x) = R² − ‖x − c‖² is evaluated
                by these differences
     (SVDD.18)  weak duality:  for every α of (SVDD.11) and every c, R², ξ of (SVDD.2),  P(c, R², ξ) − D(α) =
                ‖c − c(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (R² + ξ_i − ‖φ(x_i) − c‖²)] ≥ 0
     (SVDD.19)  translation:  with φ(x) − a in place of φ(x), α and R stay, by (SVDD.5), and c becomes c − a
-    (SVDD.20)  if all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
+    (SVDD.20)  if all K(x, x) are equal to κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
 
 With a linear kernel, dense samples are centred first, (SVDD.19), so that a cloud far from the origin loses no digits.
@@ -97,7 +97,7 @@ class SVDD(NoveltyProblem):
 
     See Also
     --------
-    OneClass : A plane between the samples and the origin; the same machine if all K(x, x) are one number.
+    OneClass : A plane between the samples and the origin; the same machine if all K(x, x) are equal.
 
     References
     ----------
@@ -142,17 +142,17 @@ class SVDD(NoveltyProblem):
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """Return R, by μ = (R² − ‖c‖²)/2, and its interval; NaN if linear constraints make R² negative."""
         w = certificate.w
-        mu = certificate.b
         lowest_mu, highest_mu = certificate.b_interval
         squares = [  # R² for each μ, (SVDD.13)
-            dot_with_bound(w, w, 2.0 * each)[0] if w is not None else 2.0 * (certificate.half_norm + each)
-            for each in (lowest_mu, mu, highest_mu)
+            dot_with_bound(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)
+            for mu in (certificate.b, lowest_mu, highest_mu)
         ]
-        if self.constraints and squares[1] < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(mu):
+        rounding = gamma(len(certificate.alpha) + 8) * 2.0 * abs(certificate.b)
+        if self.constraints and squares[0] < -rounding:
             return {"radius": math.nan}, {"radius": (math.nan, math.nan)}
         if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i = 0, so R = 0
-            squares = [0.0, 0.0, 0.0]
-        low, radius, high = (math.sqrt(max(square, 0.0)) for square in squares)
+            return {"radius": 0.0}, {"radius": (0.0, 0.0)}
+        radius, low, high = (math.sqrt(max(square, 0.0)) for square in squares)
         return {"radius": radius}, {"radius": (low, high)}
 
     def _describe_caveats(self, certificate: Certificate) -> str:
@@ -168,8 +168,8 @@ class SVDD(NoveltyProblem):
         if self.space.is_linear:
             return gamma(self.space.samples.longest_row + 4) * level + UNDERFLOW
         accuracy = Accuracy(self.space)
-        sizes = accuracy.bound_norms(np.arange(len(level)))
-        return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
+        norms = accuracy.bound_norms(np.arange(len(level)))
+        return np.asarray((0.5 + UNIT) * accuracy.epsilon * norms * norms * (1.0 + 4.0 * UNIT) + UNDERFLOW)
 
     def _build_specification(self) -> Specification:
         s = self._select_active(self.sample_weight)
@@ -185,12 +185,12 @@ class SVDD(NoveltyProblem):
 
     @cached
     def _dual_structure(self) -> SVMDual:
-        """The dual with a placeholder for the Gram matrix: K_ii differ, unless they are known to be equal."""
+        """The dual with a placeholder for the Gram matrix; its levels differ, unless all K_ii are known to be equal."""
         structure = super()._dual_structure
         if isinstance(self.kernel, RBF):
             return structure
         level = np.array(structure.level)
-        level[:1] *= 0.5  # any other value: the diagonal of the placeholder is constant
+        level[:1] *= 0.5  # the placeholder has equal K_ii: any other value makes the levels differ
         return replace(structure, level=level, level_radius=None)
 
     def equivalent_one_class(self) -> Problem:

@@ -39,7 +39,7 @@ class ScaledQP:
         return x / self.original.scales(self.variables, self.rows)[0]
 
     def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
-        """Return the solution in the units of `original`, with other attributes changed as `QPSolution.replace` does.
+        """Return the solution in the units of `original`, and with `others`, further attributes to replace.
 
         With x = s∘x̃, rows of G multiplied by g, rows of A by a, and the objective by t, (QP.1) gives
 

@@ -9,8 +9,8 @@
                 subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (RECORD.5)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
 
-The machine names the multipliers of its groups. The slacks are called "xi" and "zeta", the
-margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
+The machine names the multipliers of its groups. The slacks are called "xi" and "zeta", the margin rows "margin". A
+regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SLACKS = ("xi", "xi_star")
 
 
 class Equality(NamedTuple):
-    """A group of (RECORD.1) besides a free or penalised intercept.
+    """A group of (RECORD.1) other than that of a free or penalised intercept.
 
     name, multiplier, formula: As for `DualGroup`.
     entry: E of every row; None if E is the sign, and the multiplier that of the intercept.
@@ -111,16 +111,12 @@ class Specification:
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
                 "multiply C by a constant, or give such samples the weight 0"
             )
-        if isinstance(self.level, RationalVector):
-            rounding_errors = self.level.low
-        else:
-            rounding_errors = None
+        level_radius = None
+        if isinstance(self.level, RationalVector) and self.level.low.any():
+            level_radius = np.abs(self.level.low)
         if self.diagonal:
             level = level + float(self.diagonal) * gram.diagonal()
-        if self.classes is None:
-            classes = None
-        else:
-            classes = replace(self.classes, intercept=intercept)
+        classes = None if self.classes is None else replace(self.classes, intercept=intercept)
         return SVMDual(
             gram=gram,
             sign=self.sign,
@@ -131,7 +127,7 @@ class Specification:
             rows=self.rows,
             unit=1.0 if self.unit == 1 else round_to_nearest(self.unit),
             mix=self.mix,
-            level_radius=np.abs(rounding_errors) if rounding_errors is not None and rounding_errors.any() else None,
+            level_radius=level_radius,
             upper_radius=upper_radius,
             exact_upper=None if upper_radius is None else exact_upper,
             block=1 if classes is None else classes.block,
@@ -145,10 +141,7 @@ class Specification:
         for group in self.groups:
             column = self.sign if group.entry is None else repeat_value(group.entry, m)
             total = round_to_nearest(group.total)
-            if not math.isfinite(total):
-                remainder = Fraction(0)
-            else:
-                remainder = group.total - Fraction(total)
+            remainder = group.total - Fraction(total) if math.isfinite(total) else Fraction(0)
             low = round_to_nearest(remainder)
             rest = remainder - Fraction(low)
             other_groups.append(
@@ -158,13 +151,13 @@ class Specification:
 
 
 class PrimalNotation(NamedTuple):
-    """The notation of a primal QP.
+    """The texts, names and units of a primal QP.
 
     title: Title of the QP.
     objective, rows: Formulas as text; {norm} is replaced by ‖w‖², plus b² if b is penalised, and {f} by wᵀx_i + b.
     level_rows: Names of the blocks of rows: one, or one for each half of the rows of a regression.
-    symbols: Symbols of the variables in place of w, b, …; −b if b is called rho.
-    size: Size of the unit of slack, in units of the slack of (RECORD.4).
+    symbols: Symbols of the variables in place of w, b, …; a variable "rho" in place of b is −b.
+    slack_scale: Slacks of this QP divided by those of (RECORD.4).
     """
 
     title: str
@@ -172,7 +165,21 @@ class PrimalNotation(NamedTuple):
     rows: tuple[str, ...]
     level_rows: tuple[str, ...]
     symbols: Mapping[str, str]
-    size: float
+    slack_scale: float
+
+
+class SlackPenalties(NamedTuple):
+    """The penalties (RECORD.5) times the unit: qξ + ½pξ² of a slack ξ, and qζ of a slack ζ.
+
+    xi_rows (j,), zeta_rows (l,): The rows that have a slack ξ, and those that have also a slack ζ.
+    xi_linear, xi_quadratic (j,), zeta_linear (l,): q and p of ξ, and q of ζ.
+    """
+
+    xi_rows: IntArray
+    zeta_rows: IntArray
+    xi_linear: FloatArray
+    xi_quadratic: FloatArray
+    zeta_linear: FloatArray
 
 
 def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
@@ -180,18 +187,9 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
     groups = specification.build_groups(intercept)
     m = len(specification.sign)
     r = Z.shape[1]
-    upper = specification.to_rationals(specification.upper)
-    curvature = specification.to_rationals(specification.curvature)
-    bounded = ~upper.infinite_mask
-    curved = as_floats(curvature) > 0.0
-    with_xi, with_zeta = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)
     unit = round_to_nearest(specification.unit)
-    zeros = np.zeros(m)
-    penalty = as_floats(scale_exactly(upper, specification.unit)) / notation.size
-    quadratic_penalty = zeros
-    if curved.any():
-        quadratic_penalty = as_floats(divide_exactly(curvature, specification.unit)) / notation.size**2
-        quadratic_penalty = np.where(curved, quadratic_penalty, 0.0)
+    slacks = _compute_slack_penalties(specification, notation.slack_scale)
+    n_xi, n_zeta = len(slacks.xi_rows), len(slacks.zeta_rows)
     signs = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]  # b = −ρ
     totals = [sign * unit * group.total for sign, group in zip(signs, groups, strict=True)]
     columns = [sign * group.column for sign, group in zip(signs, groups, strict=True)]
@@ -200,34 +198,48 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
         h = h - float(specification.diagonal) * squared_norms(Z)
     f = "(wᵀx_i + b)" if intercept else "wᵀx_i"
     norm = "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
-    G = _build_margin_matrix(_take_signed_points(specification, Z), columns, (with_xi, with_zeta), notation.size)
+    points = _take_signed_points(specification, Z)
     n_blocks = len(notation.rows)
-    n_free = r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
-    lengths |= {name: len(with_xi) // n_blocks for name in SLACKS[:n_blocks]} | {"zeta": len(with_zeta)}
+    lengths |= dict.fromkeys(SLACKS[:n_blocks], n_xi // n_blocks) | {"zeta": n_zeta}
+    ridges = [unit * group.ridge for group in groups]
     return QP(
-        P=Diagonal(
-            np.concatenate([
-                np.full(r, unit), [unit * g.ridge for g in groups], quadratic_penalty[with_xi], zeros[with_zeta],
-            ])
-        ),
-        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, penalty)[with_xi], penalty[with_zeta]]),
-        G=G, h=h,
-        lb=np.concatenate([np.full(n_free, -np.inf), zeros[with_xi], zeros[with_zeta]]) if len(with_xi) else None,
+        P=Diagonal(np.concatenate([np.full(r, unit), ridges, slacks.xi_quadratic, np.zeros(n_zeta)])),
+        q=np.concatenate([np.zeros(r), totals, slacks.xi_linear, slacks.zeta_linear]),
+        G=_build_margin_matrix(points, columns, (slacks.xi_rows, slacks.zeta_rows), notation.slack_scale),
+        h=h,
+        lb=np.concatenate([np.full(r + len(groups), -np.inf), np.zeros(n_xi + n_zeta)]) if n_xi else None,
         variables=_slice_variables({notation.symbols.get(name, name): length for name, length in lengths.items()}),
         constraints={
             name: Rows("G", slice(k * m // n_blocks, (k + 1) * m // n_blocks), text.format(f=f))
             for k, (name, text) in enumerate(zip(notation.level_rows, notation.rows, strict=True))
         },
-        formula=notation.objective.format(norm=norm), title=notation.title,
-    )  # fmt: skip
+        formula=notation.objective.format(norm=norm),
+        title=notation.title,
+    )
+
+
+def _compute_slack_penalties(specification: Specification, slack_scale: float) -> SlackPenalties:
+    """Compute the penalties of the slacks, which are `slack_scale` times those of (RECORD.4)."""
+    upper = specification.to_rationals(specification.upper)
+    curvature = specification.to_rationals(specification.curvature)
+    bounded = ~upper.infinite_mask
+    curved = as_floats(curvature) > 0.0
+    xi_rows, zeta_rows = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)
+    linear = as_floats(scale_exactly(upper, specification.unit)) / slack_scale
+    quadratic = np.zeros(len(specification.sign))
+    if curved.any():
+        quadratic = as_floats(divide_exactly(curvature, specification.unit)) / slack_scale**2
+        quadratic = np.where(curved, quadratic, 0.0)
+    xi_linear = np.where(curved, 0.0, linear)[xi_rows]
+    return SlackPenalties(xi_rows, zeta_rows, xi_linear, quadratic[xi_rows], linear[zeta_rows])
 
 
 def _build_margin_matrix(
-    signed_points: Matrix, multiplier_columns: list[FloatArray], slack_rows: tuple[IntArray, ...], size: float
+    signed_points: Matrix, multiplier_columns: list[FloatArray], slack_rows: tuple[IntArray, ...], slack_scale: float
 ) -> sp.csc_array:
     """Return the margin rows of (RECORD.4) as Gx ≤ h: columns of w, of the multipliers, and of slacks of some rows."""
-    slack = -sp.eye_array(signed_points.shape[0], format="csc") / size
+    slack = -sp.eye_array(signed_points.shape[0], format="csc") / slack_scale
     blocks = [-signed_points, *(-column[:, None] for column in multiplier_columns)]
     blocks += [slack[:, rows] for rows in slack_rows if len(rows)]
     return sp.hstack([sp.csc_array(block) for block in blocks], format="csc")

@@ -7,17 +7,18 @@
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
     (DUAL.6)  a row may combine several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
-    (DUAL.7)  if U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is the rest of the penalty:
-              η_k = U_k − α_k
+    (DUAL.7)  if U is finite and δ = 0, the slack is ξ_k = max(0, t_k), and the multiplier of ξ_k ≥ 0 is what α_k
+              leaves of the penalty:  η_k = U_k − α_k
     (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it is violated;
               a curved row with α_k > 0 is violated by δ_k α_k
     (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row after those of the samples:  s = −1, φ = g, ℓ = −h, U = ∞,
               δ = 0, and in the group of the intercept E = −c;  its α is its multiplier, and its f does not contain b
     (DUAL.10)  rows that share a slack are a block B:  Σ_B α ≤ U, its loss is ψ of max_B t, and a box is a block of one
 
-Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,
-and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
-the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
+Row k of the dual belongs to sample r(k). It has a sign, a level that s f should reach, a penalty U per unit of the
+shortfall t, and a curvature δ, with which the penalty of a small t is t²/(2δ). A group is a column of E: an equality,
+whose multiplier is a variable of the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier
+that the primal penalises.
 
 A QP built by a problem contains its `SVMDual`, for solvers specific to support vector machines, and the relation
 between its numbers and those of the dual:
@@ -56,11 +57,11 @@ from qpsvm.space.operators import Operator, add_diagonal, combine_rows, take_row
 class LinearConstraints:
     """Linear constraints added to a machine, (DUAL.9).
 
-    unconstrained_dual: The dual of the machine without them, over its own samples; its Gram matrix is a stand-in.
-    names: Of the p rows.
-    opposite_pairs (k, 2): Pairs of rows with opposite left-hand sides, whose bounds may differ: only the
-        difference of their multipliers matters.
-    equality_mask (m,) or None: Which rows can be kept as equalities only, where there are such.
+    unconstrained_dual: The dual of the machine without them, over its own samples; its Gram matrix is a placeholder.
+    names: Names of the p rows.
+    opposite_pairs (k, 2): Pairs of rows with opposite left-hand sides, whose bounds may differ: only the difference of
+        their multipliers matters.
+    equality_mask (m,): Mask of the rows that can only hold as equalities; None if there are none.
     """
 
     unconstrained_dual: SVMDual
@@ -84,26 +85,27 @@ class SVMDual(DualRows):
     gram : Operator, shape (n, n)
         K_ij = ⟨φ(x_i), φ(x_j)⟩ over the samples.
     sign, level, upper, curvature : ndarray, shape (m,)
-        s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row,
-        it is `repeat_value`.
+        s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. A value that all rows share is
+        stored once, by `repeat_value`.
     groups : tuple of DualGroup
         The columns of E, e and R.
     rows : ndarray of int, shape (m,), or None
-        r(k), the sample of each row; None where row k is sample k.
+        r(k), the sample of each row; None if row k is sample k.
     unit : float
-        What the objective of the QP is in units of (DUAL.1).
+        The objective of the QP divided by (DUAL.1).
     mix : csr_array, shape (m, n), or None
-        Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
+        A of (DUAL.6), instead of `rows`, if rows are combinations of samples.
     level_radius, upper_radius : ndarray, shape (m,), or None
-        How far ℓ may be off, and how far U may be too low, if they had to be rounded; None if they are exact.
+        Rounding errors of ℓ, and the amounts by which U may be too low; None if they are exact.
     exact_upper : RationalVector, shape (m,), or None
         U before it was rounded down; None if it was not, or is not known.
     linear_constraints : LinearConstraints or None
-        The last rows where a user has added some.
+        The linear constraints of a user, which are the last rows; None without any.
     block : int
-        How many consecutive rows share a slack, and U, (DUAL.10).
+        Number of consecutive rows that share a slack, and U, (DUAL.10).
     classes : AllInOneDual or None
-        Of which pairs of a sample and a rival class the rows are; `gram` and `mix` are over pairs of class and sample.
+        The classes of an all-in-one multiclass machine: its rows are pairs of a sample and a rival class, and `gram`
+        and `mix` are over pairs of a class and a sample. None for any other machine.
 
     See Also
     --------
@@ -143,8 +145,7 @@ class SVMDual(DualRows):
         freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return build_repr("SVMDual", **shown)
+        return build_repr("SVMDual", **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
     def with_gram(self, gram: Operator) -> SVMDual:
         """Return the same dual over another Gram matrix; all cached values are shared, except the Hessian.
@@ -152,18 +153,18 @@ class SVMDual(DualRows):
         Parameters
         ----------
         gram : Operator, shape (n, n)
-            Over the same samples.
+            Gram matrix of the same samples.
 
         Returns
         -------
         SVMDual
-            With the same rows, bounds and groups.
+            The dual with the same rows, bounds and groups.
         """
-        twin = object.__new__(SVMDual)
-        twin.__dict__.update(self.__dict__)
-        twin.__dict__.pop("hessian", None)
-        twin.__dict__["gram"] = gram
-        return twin
+        dual = object.__new__(SVMDual)  # `replace` would lose the cached values
+        dual.__dict__.update(self.__dict__)
+        dual.__dict__.pop("hessian", None)
+        dual.__dict__["gram"] = gram
+        return dual
 
     @cached
     def intercept(self) -> DualGroup | None:
@@ -191,11 +192,10 @@ class SVMDual(DualRows):
     @cached
     def hard_rows(self) -> NDArray[np.bool_] | None:
         """Mask of the hard rows, U = ∞ and δ = 0, which must not be violated, (m,); None if there are none."""
-        value = find_common_value(self.upper)
-        mask: NDArray[np.bool_] | None = None
-        if value is None or not value < np.inf:
-            mask = np.isinf(self.upper) & (self.curvature == 0.0)
-        return mask if mask is not None and mask.any() else None
+        if self.is_bounded:
+            return None
+        mask = np.isinf(self.upper) & (self.curvature == 0.0)
+        return mask if mask.any() else None
 
     @cached
     def is_hard(self) -> bool:
@@ -226,10 +226,9 @@ class SVMDual(DualRows):
     @cached
     def is_scalable(self) -> bool:
         """Whether scaling (w, μ) up moves every row towards its level: one common positive level, and e = 0."""
-        level = self.common_level
-        if self.linear_constraints is not None:
+        if self.linear_constraints is not None or any(group.total for group in self.groups):
             return False
-        return level is not None and level > 0.0 and not any(group.total for group in self.groups)
+        return self.common_level is not None and self.common_level > 0.0
 
     @cached
     def is_stretchable(self) -> bool:
@@ -263,8 +262,8 @@ class SVMDual(DualRows):
         if not self.groups:
             return ()
         if self.linear_constraints is not None:
-            return self._build_constrained_parts(self.linear_constraints.unconstrained_dual)
-        if self.classes is not None:  # one per class; they overlap
+            return self._extend_parts(self.linear_constraints.unconstrained_dual)
+        if self.classes is not None:  # one part per class; a row belongs to two
             return cast("tuple[DualPart, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
@@ -283,73 +282,65 @@ class SVMDual(DualRows):
             for mask, total, low in zip(masks, totals, lows, strict=True)
         )
 
-    def _build_constrained_parts(self, unconstrained: SVMDual) -> tuple[DualPart, ...]:
+    def _extend_parts(self, unconstrained: SVMDual) -> tuple[DualPart, ...]:
         """Return the parts with the added constraints, each of which may belong to several parts."""
-        constraint_columns = (
-            np.column_stack([group.column[unconstrained.m :] for group in self.groups]) @ unconstrained.inverse_mixing
-        )  # (p, q)
-        columns = [
-            np.concatenate([part.column, constraint_columns[:, j]]) for j, part in enumerate(unconstrained.parts)
-        ]
+        group_columns = np.column_stack([group.column[unconstrained.m :] for group in self.groups])
+        part_columns = (group_columns @ unconstrained.inverse_mixing).T  # (q, p)
         return tuple(
-            replace(p, rows=None, column=column) for p, column in zip(unconstrained.parts, columns, strict=True)
+            replace(part, rows=None, column=np.concatenate([part.column, column]))
+            for part, column in zip(unconstrained.parts, part_columns, strict=True)
         )
 
     @cached
     def _distinct_rows(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
         """The distinct rows of E, (q, q), and the masks (m,) of the rows equal to each."""
-        if len(self.groups) == 2:
-            second_entry = find_common_value(self.groups[1].column)
-        else:
-            second_entry = None
-        if second_entry and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
-            first = self.sign == self.sign[0]
-            if not first.all():
-                return np.array([[self.sign[0], second_entry], [-self.sign[0], second_entry]]), [first, ~first]
-        E = np.column_stack([group.column for group in self.groups])
         q = len(self.groups)
-        first = E[find_distinct_rows(E, q + 1)]
-        if len(first) != q or self.penalised_groups:
+        second_entry = find_common_value(self.groups[1].column) if q == 2 else None
+        if second_entry and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
+            has_first_sign = self.sign == self.sign[0]
+            if not has_first_sign.all():
+                distinct = np.array([[self.sign[0], second_entry], [-self.sign[0], second_entry]])
+                return distinct, [has_first_sign, ~has_first_sign]
+        E = np.column_stack([group.column for group in self.groups])
+        distinct = E[find_distinct_rows(E, q + 1)]
+        if len(distinct) != q or self.penalised_groups:
             names = ", ".join(group.name for group in self.groups)
             raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
-        return first, [(row == E).all(axis=1) for row in first]
+        return distinct, [(row == E).all(axis=1) for row in distinct]
 
     @cached
     def inverse_mixing(self) -> FloatArray:
         """M⁻¹, with μ = M⁻¹θ and the distinct rows of E as M, (q, q): 1 for one group."""
         if self.linear_constraints is not None:
             return self.linear_constraints.unconstrained_dual.inverse_mixing
-        if len(self.groups) > 1:
-            mixing = self._distinct_rows[0]
-        else:
-            mixing = np.eye(len(self.groups))
+        mixing = self._distinct_rows[0] if len(self.groups) > 1 else np.eye(len(self.groups))
         return invert_mixing(mixing, ", ".join(group.name for group in self.groups))
 
-    def multipliers(self, thetas: list[float]) -> dict[str, float]:
+    def compute_multipliers(self, thetas: list[float]) -> dict[str, float]:
         """Return the multipliers μ by name, from the multipliers θ of the parts.
 
         Parameters
         ----------
         thetas : list of float
-            One per part.
+            One multiplier per part.
 
         Returns
         -------
         dict of str to float
-            One per group.
+            One multiplier per group.
         """
         if len(thetas) == 1:
             return {self.groups[0].multiplier: thetas[0]}
         values = self.inverse_mixing @ np.array(thetas) if thetas else ()
         return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
 
-    def b(self, multipliers: Mapping[str, float]) -> float:
+    def get_intercept(self, multipliers: Mapping[str, float]) -> float:
         """Return the intercept of f among the multipliers, (DUAL.4): 0 without one.
 
         Parameters
         ----------
         multipliers : mapping of str to float
-            By name.
+            Multipliers μ by name.
 
         Returns
         -------
@@ -360,70 +351,70 @@ class SVMDual(DualRows):
             return 0.0
         return multipliers[self.intercept.multiplier]
 
-    def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
-        """Return the level that s f has to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
+    def compute_margin(self, multipliers: Mapping[str, float]) -> FloatArray:
+        """Return the margin that s f should reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
 
         Parameters
         ----------
         multipliers : mapping of str to float
-            By name.
+            Multipliers μ by name.
 
         Returns
         -------
         ndarray, shape (m,)
-            The level of every row.
+            The margin of every row.
         """
         margin = self.level
         if self.classes is not None and self.groups:
             own, rival = self.classes.take_row_intercepts(multipliers)
             return np.asarray(margin - (own - rival))
         for group in self.margin_groups:
-            moved = multiply(-multipliers[group.multiplier], group.column)
-            one, other = find_common_value(margin), find_common_value(moved)
-            if one is None or other is None:
-                margin = margin + moved
+            shift = multiply(-multipliers[group.multiplier], group.column)
+            common_margin, common_shift = find_common_value(margin), find_common_value(shift)
+            if common_margin is None or common_shift is None:
+                margin = margin + shift
             else:
-                margin = repeat_value(one + other, self.m)
+                margin = repeat_value(common_margin + common_shift, self.m)
         return margin
 
     def bound_margin_rounding(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
-        """Bound the rounding error of `margin` at some rows; 0 where it is a level or a multiplier itself.
+        """Bound the rounding error of the margin at some rows; 0 where it is a level or a multiplier itself.
 
         Parameters
         ----------
         multipliers : mapping of str to float
-            By name.
+            Multipliers μ by name.
         rows : ndarray of int, shape (r,), or slice
-            Which rows.
+            The rows.
 
         Returns
         -------
         ndarray, shape (r,), or 0
-            Radii.
+            Bounds of the errors.
         """
-        known = 0.0 if self.level_radius is None else self.level_radius[rows]
+        level_radius = 0.0 if self.level_radius is None else self.level_radius[rows]
         if not self.margin_groups:
-            return known
-        exact = (
+            return level_radius
+        if self.classes is not None:
+            sizes = sum(np.abs(part[rows]) for part in self.classes.take_row_intercepts(multipliers))
+            return level_radius + 3.0 * UNIT * (np.abs(self.level[rows]) + sizes)
+        is_multiplier = (
             self.is_homogeneous
             and len(self.margin_groups) == 1
             and abs(find_common_value(self.margin_groups[0].column) or 0.0) == 1.0
         )
-        if self.classes is not None:
-            moved = sum(np.abs(part[rows]) for part in self.classes.take_row_intercepts(multipliers))
-            return known + 3.0 * UNIT * (np.abs(self.level[rows]) + moved)
-        if exact or not any(multipliers[group.multiplier] for group in self.margin_groups):
-            return known
-        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margin_groups)
-        return known + (len(self.margin_groups) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+        if is_multiplier or not any(multipliers[group.multiplier] for group in self.margin_groups):
+            return level_radius
+        sizes = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margin_groups)
+        return level_radius + (len(self.margin_groups) + 1) * UNIT * (np.abs(self.level[rows]) + sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """An SVM's dual, and the units of the QP that it comes with.
+    """The dual of an SVM, and the units of the QP that contains it.
 
     variable, objective: v and t of (STATE.1).
-    rows: r_g by the name of the row; 1 where absent.
+    rows: r_g by the name of the group; 1 if absent.
     """
 
     svm: SVMDual
@@ -454,8 +445,8 @@ class Statement:
         equalities = (group for group in self.svm.groups if not group.ridge)
         return np.array([scale * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
 
-    def lift(self, w: FloatArray) -> FloatArray:
-        """Return Zᵀx for the factor of P, from w(α)."""
+    def to_lifted_variables(self, w: FloatArray) -> FloatArray:
+        """Return v = Zᵀx of `QP.to_lifted`, with the factor Z of P, from w(α)."""
         return w * float(np.sqrt(self.objective * self.svm.unit))
 
 

@@ -1,4 +1,4 @@
-"""Define the base class of all certified results: proofs, predictions and files (`Certified`)."""
+"""Define the base class of all certified results, which verify, predict, save and explain (`Certified`)."""
 
 from __future__ import annotations
 
@@ -214,18 +214,18 @@ class Certified(AttributeHints, ProvenPredictions):
         feature 1 varies 1e+07 times as much as feature 0, which has almost no influence next to it. Try ...
         """
         sentences = [self.message] if self.message else []
-        if "no information" not in self.message:
+        if "no information" not in self.message:  # unless the message of a ν-SVM says it already
             sentences += [caveat.text for caveat in self.caveats if caveat.kind == "degenerate"]
         return (*sentences, *map(str, self.list_hints()))
 
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """Return the hints about the result; `names` are those of the features, by default the model's."""
+        """Return the hints about the result. `names` are those of the features; by default those of the model."""
         from qpsvm.result.hints import find_hints  # imported on demand
 
         return find_hints(self, names)
 
     def _append_notes(self, lines: list[str], notes: bool) -> str:
-        """Return the lines of a summary, followed by the notes."""
+        """Return the lines of a summary as text, followed by the notes if `notes`."""
         return "\n".join([*lines, *(f"  note        {note}" for note in self.notes if notes)])
 
     def _describe_solve(self) -> list[str]:
@@ -239,16 +239,12 @@ class Certified(AttributeHints, ProvenPredictions):
 
     def _describe_optimum(self) -> list[str]:
         """Return the lines of a summary about the optimum, the solver and the time."""
+        distance = []
         if self.gap < np.inf:
-            lines = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"]
-        else:
-            lines = []
-        if self.iterations is None:
-            iterations = ""
-        else:
-            iterations = f", {self.iterations} iterations"
+            distance = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"]
+        iterations = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
-            *lines,
+            *distance,
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{iterations}; it reported "
             f"{self.solver.status!r}",
             f"  time        build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +24,7 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import ScoreFunctions
 
-#: Key of the metadata that `Model.decision_bounds` needs, the bounds on f of every optimum.
+#: Key of the entry of the metadata from which `Model.decision_bounds` computes bounds on f of every optimum.
 NEAR_KEY = "near"
 #: |f| of a novelty detector up to this share of its threshold, ρ or R², is set to 0: 64 roundings. Otherwise rounding,
 #: which depends on the number of rows predicted at a time, would decide the label of samples on the margin.
@@ -31,7 +32,10 @@ MARGIN_TOL = 2.0**-46
 
 
 def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bool) -> FloatArray | None:
-    """Check K(x, x) of each row, (m,), given only for a precomputed kernel. Raises ParameterError, DataError."""
+    """Check the argument `diagonal`, K(x, x) of each row: (m,). Raises ParameterError, DataError.
+
+    needed: Whether it must be given for a precomputed kernel. For any other kernel it must not be given.
+    """
     is_precomputed = isinstance(kernel, Precomputed)
     if diagonal is not None and not is_precomputed:
         raise ParameterError("diagonal= is for a precomputed kernel: any other kernel computes K(x, x)")
@@ -45,6 +49,13 @@ def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bo
 def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
     """Set values of f, (m,), that differ from 0 only by rounding to 0."""
     return np.where(np.abs(values) > MARGIN_TOL * abs(threshold), values, 0.0)
+
+
+def _iter_blocks(samples: Matrix, width: int) -> Iterator[Matrix]:
+    """Yield the rows of samples (m, d) in blocks, for which (rows, width) arrays fit in memory."""
+    block_rows = max(1, BLOCK_NUMBERS // width)
+    for start in range(0, samples.shape[0], block_rows):
+        yield samples[start : start + block_rows]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,11 +96,9 @@ class DecisionFunctions(ProbabilityMixin):
             return products + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
         if isinstance(self.kernel, Precomputed):  # the samples are rows of the kernel matrix
             return np.asarray(self.kernel(samples, samples)[:, self.vectors] @ self.coef + self.b)
-        m = samples.shape[0]
         if not len(self.coef):
-            return np.zeros((m, *self.coef.shape[1:])) + self.b
-        block_rows = max(1, BLOCK_NUMBERS // len(self.coef))
-        blocks = (samples[i : i + block_rows] for i in range(0, m, block_rows))
+            return np.zeros((samples.shape[0], *self.coef.shape[1:])) + self.b
+        blocks = _iter_blocks(samples, len(self.coef))
         values: FloatArray = np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks])
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
 
@@ -333,7 +342,7 @@ class Model(DecisionFunctions):
         >>> print(*(side.round(6) for side in model.decision_bounds([[0.0], [2.5]])))
         [-2.   0.5] [-2.   0.5]
         """
-        from qpsvm.bounds.near_points import NearFunction  # imported late, since few programs need it
+        from qpsvm.bounds.near_points import NearFunction  # imported on demand, since few programs need it
 
         if NEAR_KEY not in self.metadata:
             raise AbsentError("this model has no bounds: `solve --bounds --save` saves them in a model")
@@ -353,8 +362,7 @@ class Model(DecisionFunctions):
     def _evaluate_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
         """Return f of checked samples (m, d), with the features of a map computed block by block: (m,)."""
         linear = self.linear_model
-        block_rows = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
-        blocks = (samples[i : i + block_rows] for i in range(0, samples.shape[0], block_rows))
+        blocks = _iter_blocks(samples, row_map.learned_fit.factor.size)
         return np.concatenate([linear.decision_function(row_map.features(block)) for block in blocks])
 
     def _evaluate_stream(self, source: RowSource, diagonal: Any = None) -> FloatArray:
@@ -369,10 +377,7 @@ class Model(DecisionFunctions):
         start = 0
         for tile in (piece.matrix for block in source.blocks() for piece in block.iter_tiles()):
             end = start + tile.shape[0]
-            if kernel_diagonal is None:
-                tile_diagonal = None
-            else:
-                tile_diagonal = kernel_diagonal[start:end]
+            tile_diagonal = None if kernel_diagonal is None else kernel_diagonal[start:end]
             values.append(self.decision_function(tile if order is None else tile[:, order], diagonal=tile_diagonal))
             start = end
         return np.concatenate(values)
@@ -380,9 +385,8 @@ class Model(DecisionFunctions):
     @staticmethod
     def _evaluate_ball(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
         """Return R² − ‖x − c‖² for checked samples (m, d), by differences, without cancellation far away: (m,)."""
-        block_rows = max(1, BLOCK_NUMBERS // len(centre))
-        blocks = (as_dense(samples[i : i + block_rows]) - centre for i in range(0, samples.shape[0], block_rows))
-        squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
+        differences = (as_dense(block) - centre for block in _iter_blocks(samples, len(centre)))
+        squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in differences])
         return np.asarray(radius * radius - squares)  # (SVDD.17)
 
 
@@ -454,17 +458,15 @@ class PairsModel(DecisionFunctions):
     break_ties: bool = False
 
     @cached_property
-    def _scores(self) -> ScoreFunctions:
-        if isinstance(self.kernel, Precomputed):
-            support = self.vectors
-        else:
-            support = np.arange(self.coef.shape[1])
+    def _score_functions(self) -> ScoreFunctions:
+        """Functions that evaluate f of all pairs, whose stored rows are sorted by class."""
+        support = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
         boundaries = np.concatenate([[0], np.cumsum(self.counts)])
         return ScoreFunctions(self.kernel, np.asarray(support), self.vectors, self.coef, self.b, self.w, boundaries)
 
     def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of each pair: (m, P)."""
-        return self._scores.score_for_signs(samples)
+        return self._score_functions.score_for_signs(samples)
 
     def _compute_machine_values(self, X: Any) -> FloatArray:
         """Return f of each pair with the opposite sign, positive for its second class: (m, P)."""
@@ -478,18 +480,18 @@ class PairsModel(DecisionFunctions):
         return values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """Return the label of the class with the most votes, (m,); ties go to the first."""
+        """Return the label of the class with the most votes, (m,); ties go to the first, unless `break_ties`."""
         values = super().decision_function(X, diagonal=diagonal)
         k = len(self.classes)
         if self.break_ties:
-            codes = compute_scores(values, k).argmax(axis=1)
+            indices = compute_scores(values, k).argmax(axis=1)
         else:
-            codes = find_winners(values, k)
-        return np.asarray(self.classes[codes])
+            indices = find_winners(values, k)
+        return np.asarray(self.classes[indices])
 
 
 def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:
-    """Read a model that `Model.save`, `Certified.save` or an estimator wrote, or the models of several classes.
+    """Read a model from a file that `save` of a model, a result or an estimator wrote.
 
     Every array is checked, so that a loaded model can predict. No code from the file is executed.
 

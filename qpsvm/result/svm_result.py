@@ -30,7 +30,7 @@ from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 #: Names of the values 0, 1 and 2 of `SVMResult.kind`.
 KINDS = ("non-support", "margin", "violator")
 #: Descriptions of these values, for pictures and pages.
-KINDS_IN_WORDS = ("non-support vector", "on the margin", "at the bound")
+KIND_DESCRIPTIONS = ("non-support vector", "on the margin", "at the bound")
 #: Labels of lines of a summary, for the entries of `SVMResult.extras`.
 EXTRA_LABELS = {
     "rho": "margin", "epsilon": "tube", "radius": "ball",
@@ -38,6 +38,8 @@ EXTRA_LABELS = {
 }  # fmt: skip
 #: Largest number of linear constraints shown in a notebook; `SVMResult.constraints` has all of them.
 MAX_DISPLAYED_ROWS = 10
+#: An interval of equally good values is shown if it is wider than this, relative to the value if that is above 1.
+MIN_DISPLAYED_WIDTH = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class KindLabels:
     """
 
     names: tuple[str, str, str] = KINDS
-    descriptions: tuple[str, str, str] = KINDS_IN_WORDS
+    descriptions: tuple[str, str, str] = KIND_DESCRIPTIONS
     curved_description: str = "inside the margin or misclassified"
 
 
@@ -253,7 +255,7 @@ class SVMResult(Certified):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels in sort order: (2,), or (k,) of several classes in one program.
+        """The labels in sort order: (2,), or (k,) for an all-in-one multiclass machine.
 
         Raises
         ------
@@ -327,7 +329,7 @@ class SVMResult(Certified):
 
         It prints as a table, and `np.asarray(result.kkt)` is the structured array.
         """
-        return KKTTable(build_kkt_table(self))
+        return KKTTable(build_kkt_rows(self))
 
     def sensitivity(self, problem: SolvedProblem | None = None) -> Any:
         """Return the derivatives of f, b, w, margin and objective in the parameters, weights, targets, X and γ.
@@ -398,15 +400,12 @@ class SVMResult(Certified):
         """
         _, free, at_bound = self.kind_descriptions
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
-        if self.constraints is None:
-            constraints = []
-        else:
-            constraints = [_describe_constraints(self.constraints)]
+        constraints = [] if self.constraints is None else [_describe_constraints(self.constraints)]
         lines = [
             *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
             f"{self.counts[1]} {free} + {self.counts[2]} {at_bound}, of {sum(self.counts)}",
-            *(self._describe_extra(name, value) for name, value in [*extras.items()][::-1]),
+            *(self._describe_extra(name, value) for name, value in reversed(list(extras.items()))),
             f"  intercept   b = {self._describe_intercept()}",
             *(f"  constraints {text}" for text in constraints),
             *self._describe_optimum(),
@@ -443,21 +442,18 @@ class SVMResult(Certified):
         return html + _render_constraints(self.constraints)
 
 
-def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
+def build_kkt_rows(result: SVMResult) -> NDArray[np.void]:
     """Build the rows of `SVMResult.kkt`, (n,); a regression has columns for the two α of a sample."""
     n = len(result.kind)
     terms = result.terms
     alpha = result.alpha
     eta = result.upper - alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     columns = {"alpha": alpha, "xi": result.xi, "eta": eta, "yf": result.yf}
-    if len(alpha) != n and result.target is not None:
+    if len(alpha) != n and result.target is not None:  # a regression: α⁺, then α⁻
         columns = {"alpha_above": alpha[:n], "alpha_below": alpha[n:], "eta_above": eta[:n], "eta_below": eta[n:]}
         columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
         terms = terms[:n] + terms[n:]
-    if result.pairs is None:
-        indices = {}
-    else:
-        indices = {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
+    indices = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
     names = np.array(result.kinds.names)
@@ -501,8 +497,8 @@ def _render_constraints(table: NDArray[np.void]) -> str:
 
 
 def _describe_interval(name: str, value: float, interval: tuple[float, float]) -> str:
-    """Describe the interval of equally good values of a variable; return "" if its value is unique."""
+    """Describe the interval of equally good values of a variable; "" if its value is unique."""
     low, high = interval
-    if not high - low > 1e-9 * max(1.0, abs(value)):
+    if not high - low > MIN_DISPLAYED_WIDTH * max(1.0, abs(value)):  # true for NaN too
         return ""
     return f"   any {name} in [{low:.6g}, {high:.6g}] is as good"

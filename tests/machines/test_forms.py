@@ -101,12 +101,12 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
     w = RNG.normal(size=3)
     if level == 1.0:  # the unit of f is that of the level: w, u and μ are the same
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12 * np.abs(ours).max())
-        np.testing.assert_allclose(read.lift(w), said.lift(w), rtol=1e-12)
+        np.testing.assert_allclose(read.to_lifted_variables(w), said.to_lifted_variables(w), rtol=1e-12)
         mu = {"b": 0.7}
         np.testing.assert_allclose(read.to_row_multipliers(mu), said.to_row_multipliers(mu), rtol=1e-12)
     else:  # f is in units of α, (READ.1)
         np.testing.assert_allclose(theirs, unit * ours, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())
-        np.testing.assert_allclose(read.lift(unit * w), said.lift(w), rtol=1e-12)
+        np.testing.assert_allclose(read.to_lifted_variables(unit * w), said.to_lifted_variables(w), rtol=1e-12)
         mu = {"b": 0.7, "rho": 0.2}
         larger = {name: unit * value for name, value in mu.items()}
         np.testing.assert_allclose(read.to_row_multipliers(larger), said.to_row_multipliers(mu), rtol=1e-12)

@@ -116,4 +116,6 @@ class LiblinearCompiled(Compiled):
         w = np.append(run.w, run.b) if data.fit_intercept else run.w
         x = statement.to_qp_variables(rows.to_alpha(run.alpha))
         y = statement.to_row_multipliers({"b": run.b})
-        return self._build_solution(status, self._describe_solver(raw), run.iterations, x, y=y, v=statement.lift(w))
+        return self._build_solution(
+            status, self._describe_solver(raw), run.iterations, x, y=y, v=statement.to_lifted_variables(w)
+        )

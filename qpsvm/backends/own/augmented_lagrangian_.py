@@ -82,7 +82,7 @@ class AugmentedLagrangianCompiled(Compiled):
             {group.multiplier: solution.b / self.rows.factor for group in statement.svm.groups}
         )
         raw = f"{translate_stop_reason(solution.reason)[1]} ({solution.engine})"
-        return self._build_run_solution(solution, x, raw, y=y, v=statement.lift(w))
+        return self._build_run_solution(solution, x, raw, y=y, v=statement.to_lifted_variables(w))
 
     def _convert_start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """Return w, the best b for it, and the multipliers of the rows at a point x (n,) of the QP; None without x."""

@@ -162,5 +162,5 @@ class KernelNewtonCompiled(Compiled):
         start = None if limits.start is None else statement.to_alpha(limits.start)
         solution = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
         x, y = statement.to_qp_variables(solution.alpha), statement.to_row_multipliers(solution.multipliers)
-        v = None if solution.w is None else statement.lift(solution.w)
+        v = None if solution.w is None else statement.to_lifted_variables(solution.w)
         return self._build_solution(solution.reported, solution.solver, solution.iterations, x, y=y, v=v)

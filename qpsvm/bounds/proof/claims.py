@@ -141,7 +141,7 @@ def build_proof(
         title=request.title, gap=bounds.gap, least_gap=bounds.least_gap,
         primal=_multiply_rounded(unit, bounds.primal[1], up=True),
         dual=_multiply_rounded(unit, bounds.dual[0], up=False),
-        difference=_multiply_rounded(unit, bounds.difference[1], up=True), alpha=point.alpha, exactly=bounds.exactly,
+        difference=_multiply_rounded(unit, bounds.difference[1], up=True), alpha=point.alpha, exactly=bounds.is_exact,
         claims=(*_build_claims(request, point, bounds), *weak_duality.claims, *extra_claims), remains=remains,
         assumptions=(*request.space.assumptions, *weak_duality.assumptions),
         record={**(request.record or {}), "point": point, "held": request.primal_point, "bounds": bounds},
@@ -318,7 +318,7 @@ def _claim_gap(request: ProofRequest, bounds: GapBounds) -> Claim:
             size = "½(Σ|β| · mean ‖φ(x_i) − φ(x_c)‖)², x_c the sample with the largest |β|"
         return Claim("gap", "proven", "P is 0, to which nothing is relative, but P − D is at most "
                      f"{format_upper_bound(bounds.gap)} of {size}", bounds.gap)  # fmt: skip
-    relation = "is, rounded up," if bounds.exactly else "is at most"
+    relation = "is, rounded up," if bounds.is_exact else "is at most"
     text = f"the relative gap of these numbers {relation} {format_upper_bound(bounds.gap)}"
     return Claim("gap", "proven" if math.isfinite(bounds.gap) else "open", text, bounds.gap)
 

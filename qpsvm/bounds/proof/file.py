@@ -1,4 +1,4 @@
-"""Write a proof as a file for the checker (`save`): claims, numbers, and a checksum.
+"""Write a proof to a file for the checker (`save`): claims, numbers, and a checksum.
 
     {
     "format": "qpsvm proof",
@@ -52,31 +52,31 @@ from qpsvm.data.rows import RowSource
 
 #: The "about" entry of a file.
 ABOUT = (
-    "What is claimed of alpha and of the plane is a theorem about these very numbers and the data. To check it: "
+    "What is claimed of alpha and of the plane is a theorem about exactly these numbers and the data. To check it: "
     "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, qpsvm/bounds/proof/checker.py"
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
-    """A machine and its samples, for a file.
+class MachineRecord:
+    """A machine, its samples and the primal point of its result, for a file.
 
     machine: The entry "machine".
-    X: All samples, (n, d); for a precomputed kernel its matrix.
+    X (n, d): All samples; for a precomputed kernel its matrix.
     target (n,): Targets.
     plane: The entry "plane", empty if no plane separates: w, its coefficients, or centre and radius of a ball, and the
         multipliers, as the floats of the result.
-    why_not: Reason why no file can be written; usually empty.
+    obstacle: Reason why no file can be written; usually empty.
     """
 
     machine: Mapping[str, Any]
     X: RowSource
     target: FloatArray
     plane: Mapping[str, Any]
-    why_not: str = ""
+    obstacle: str = ""
 
     def __repr__(self) -> str:
-        return build_repr("Recorded", **vars(self))
+        return build_repr("MachineRecord", **vars(self))
 
 
 def save(
@@ -91,22 +91,20 @@ def save(
     Raises UnsupportedError, FileFormatError, DataError, FileAccessError, ParameterTypeError.
     """
     weights = _build_weights(proof)
-    recorded: Recorded = proof.record["stated"]()
-    if recorded.why_not:
-        raise UnsupportedError(f"no proof file: {recorded.why_not}")
-    data_info: dict[str, Any] = {"rows": recorded.X.n, "values": digest(recorded.X, recorded.target)}
-    file_info: dict[str, Any] = dict(reading or {})
+    record: MachineRecord = proof.record["stated"]()
+    if record.obstacle:
+        raise UnsupportedError(f"no proof file: {record.obstacle}")
+    digest = compute_digest(record.X, record.target)
+    parts: dict[str, Any] = {"about": ABOUT, "machine": record.machine, "data": {"rows": record.X.n, "values": digest}}
+    parts["file"] = dict(reading or {})
     if data is not None:
         name = as_path_text(data)
-        file_info = {**_identify_file(name), **(reading or ({} if target is None else {"target": target}))}
+        parts["file"] = {**_identify_file(name), **(reading or ({} if target is None else {"target": target}))}
         if reading is None:
-            _check_samples(name, file_info, recorded, data_info["values"])
-    parts: dict[str, Any] = {"about": ABOUT, "machine": recorded.machine, "data": data_info, "file": file_info}
-    parts |= {**weights, "plane": recorded.plane} if recorded.plane else weights
-    parts |= {"claims": _list_claims(proof, recorded.machine["name"]), "assumptions": proof.assumptions}
-    body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_format_part(part)},\n" for key, part in parts.items())
-    content = body.encode()
-    content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+            _check_samples(name, parts["file"], record.machine, digest)
+    parts |= {**weights, "plane": record.plane} if record.plane else weights
+    parts |= {"claims": _list_claims(proof, record.machine["name"]), "assumptions": proof.assumptions}
+    content = _encode_parts(parts)
     try:
         checker.parse_proof(content)
     except (checker.UnusableError, ValueError) as error:
@@ -115,38 +113,46 @@ def save(
         file.write(content)
 
 
+def _encode_parts(parts: Mapping[str, Any]) -> bytes:
+    """Return the bytes of the file with these entries: its head, the entries, and the seal."""
+    body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_format_part(part)},\n" for key, part in parts.items())
+    content = body.encode()
+    return content + checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
+
+
 def _format_part(part: Any) -> str:
     """Return a part as JSON, with one line per item."""
     if isinstance(part, Mapping) and part:
-        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_text(value)}" for key, value in part.items()) + "\n}"
+        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_to_json(value)}" for key, value in part.items()) + "\n}"
     if isinstance(part, (list, tuple)) and part:
-        return "[\n" + ",\n".join(f"  {_text(value)}" for value in part) + "\n]"
-    return _text(part)
+        return "[\n" + ",\n".join(f"  {_to_json(value)}" for value in part) + "\n]"
+    return _to_json(part)
 
 
-def _text(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _build_weights(proof: Any) -> dict[str, Any]:
     """Build the entry "alpha", or "hulls" with convex weights if the hulls meet. Raises UnsupportedError."""
     record = proof.record
+    has_machine = "stated" in record
     proven = {claim.kind for claim in proof.claims if claim.verdict == "proven"}
-    if "stated" in record and "point" in record:
+    if has_machine and "point" in record:
         return {"alpha": _encode_alpha(record["point"])}
     if record.get("enclosed"):
         raise UnsupportedError(
             "no proof file: the weights of the proof are enclosed, and a file has exact ones: print it"
         )
-    if "stated" in record and {"convex", "hulls", "separable"} <= proven:
+    if has_machine and {"convex", "hulls", "separable"} <= proven:
         return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in record[side].items()] for side in "uv"}}
-    if "stated" in record or not proven:
+    if has_machine or not proven:
         raise UnsupportedError("there is nothing proven that a file could hold: print the proof to see why")
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
 def _encode_alpha(point: FeasibleAlpha) -> dict[str, Any]:
-    """Return α as integers times a power of 2, and carriers as fractions; for several classes, sample by sample."""
+    """Encode α as integers times a power of 2, and its carriers, entries that need fractions, as such."""
     floats = point.alpha.copy()
     floats[list(point.carriers)] = 0.0
     integers, exponent = as_integers(floats)
@@ -161,8 +167,8 @@ def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
         return [{"claim": "the hulls meet"}]
     proven = {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     is_zero = proof.record["bounds"].zero_size > 0.0
-    name_of_gap = "gap of zero at most" if is_zero else "gap at most"
-    bounds = {"primal at most": proof.primal, "dual at least": proof.dual, name_of_gap: proof.gap}
+    gap_name = "gap of zero at most" if is_zero else "gap at most"
+    bounds = {"primal at most": proof.primal, "dual at least": proof.dual, gap_name: proof.gap}
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
     if machine not in checker.WITHOUT_DISTANCE:
@@ -186,8 +192,8 @@ def _list_remaining_gaps(proof: Any, proven: set[str]) -> list[dict[str, Any]]:
     return claims
 
 
-def digest(X: RowSource, target: FloatArray) -> str:
-    """Return the SHA-256 of the values, in one pass over the rows: X (n, d) and target (n,)."""
+def compute_digest(X: RowSource, target: FloatArray) -> str:
+    """Return the SHA-256 of samples X (n, d) and target (n,), the entry "values", in one pass over the rows."""
     sha256 = hashlib.sha256()
     for rows, samples in _iter_tiles(X):
         sha256.update(_encode_samples(samples, target[rows]))
@@ -229,13 +235,13 @@ def _identify_file(name: str) -> dict[str, Any]:
         raise FileFormatError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def _check_samples(name: str, file_info: Mapping[str, Any], recorded: Recorded, values: str) -> None:
+def _check_samples(name: str, file_info: Mapping[str, Any], machine: Mapping[str, Any], digest: str) -> None:
     """Check that a data file has exactly the samples of this digest. Raises FileFormatError, DataError."""
     try:
-        rows, target, _ = checker.read_samples(checker.read_content(name), file_info, None, recorded.machine)
+        rows, target, _ = checker.read_samples(checker.read_content(name), file_info, None, machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
-    if checker.compute_digest(rows, target) != values:
+    if checker.compute_digest(rows, target) != digest:
         raise DataError(
             f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in "
             "order, and the target in the column that `target` names, or the last one; leave `data` out to save it "

@@ -33,7 +33,7 @@ from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, FeasibleAlpha
 from qpsvm.bounds.proof.gap_bounds import GapBounds, Interval
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
-from qpsvm.bounds.proof.zero import add_zero_size
+from qpsvm.bounds.proof.zero import relate_to_zero_size
 
 #: Rational numbers are tried first if they take at most this many multiplications, some 50 ms.
 MAX_PRODUCTS_AT_FIRST = 50_000.0
@@ -60,7 +60,7 @@ def prove(request: ProofRequest) -> Proof:
             reason = f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow"
         return build_empty_proof(request, reason)
     bounds, values = _bound_gap(request, dual_point)  # values: ⟨w, φ⟩ at all points
-    bounds = add_zero_size(program, request.space, primal_point, dual_point, bounds)
+    bounds = relate_to_zero_size(program, request.space, primal_point, dual_point, bounds)
     remaining_gap = bounds.gap  # the gap with the best b, or with relaxed levels
     best_b = None
     violation = None

@@ -20,7 +20,7 @@ from qpsvm.derivation.steps.formulas import Formulas, step
 from qpsvm.derivation.term_builders import total
 from qpsvm.derivation.terms import Term
 from qpsvm.program.svm_dual import build_intercept_groups
-from qpsvm.result.svm_result import build_kkt_table
+from qpsvm.result.svm_result import build_kkt_rows
 
 #: Why the steps about b are absent without an intercept.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
@@ -109,7 +109,7 @@ def build_xi_step(machine: Formulas) -> Step:
         f"ξ_{machine.row} is in two constraints, whose multipliers add up to the penalty per unit of slack. This "
         "gives η from α, so η is eliminated.",
         Equation("alone", build_eta_lines(machine, write_stationarity(*(slack.latex() for slack in machine.slacks)))),
-        build_kkt_table,
+        build_kkt_rows,
         general="DUAL.7",
         construction="η is eliminated: the library computes it from α and its bound",
     )

@@ -40,7 +40,7 @@ from qpsvm.faces.play.start import SCENES, Start, choose_default_start
 from qpsvm.faces.plotting.tube import find_half_width
 from qpsvm.machines import Problem
 from qpsvm.program.status import Status
-from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
+from qpsvm.result.svm_result import KIND_DESCRIPTIONS, SVMResult
 from qpsvm.solve.call import solve
 
 #: Decimal places of the ν that is suggested in place of one that is too large.
@@ -129,7 +129,7 @@ def _build_catalogue(start: Start) -> dict[str, Any]:
         "version": _find_version(),
         **catalogue.to_json(),
         "scenes": scenes,
-        "kinds": list(KINDS_IN_WORDS),
+        "kinds": list(KIND_DESCRIPTIONS),
         **start.to_json(),
     }
 
@@ -219,7 +219,7 @@ def _summarise(problem: Problem, result: SVMResult, norm: float) -> dict[str, An
         "backend": result.backend,
         "form": result.form,
         "iterations": result.iterations,
-        "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS_IN_WORDS))],
+        "counts": [int((result.kind == kind).sum()) for kind in range(len(KIND_DESCRIPTIONS))],
     }
 
 

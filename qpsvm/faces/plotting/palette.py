@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qpsvm.result.svm_result import KINDS_IN_WORDS
+from qpsvm.result.svm_result import KIND_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -19,7 +19,7 @@ BLACK, GREY = "black", "0.45"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 #: Kinds of samples in the order of `result.kind`: name and outline; None stands for a pale marker in its own hue.
 #: No class has these colours, and in grey print one is pale, one outlined in black, and one in a lighter grey.
-KINDS = tuple(zip(KINDS_IN_WORDS, (None, BLACK, ORANGE), strict=True))
+KINDS = tuple(zip(KIND_DESCRIPTIONS, (None, BLACK, ORANGE), strict=True))
 #: How much of its hue a pale marker has.
 PALE = 0.35
 #: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.

@@ -82,7 +82,7 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
         gram = LowRank(rows.append_points_to(space.samples.take(np.arange(n))))
     svm = problem._build_full_dual(gram, problem.intercept, rows)  # (OWN.10)
     if problem.intercept == "penalised":
-        svm = problem._build_full_dual(add_ones_feature(gram, rows.build_ones_feature(n)), None, rows)
+        svm = problem._build_full_dual(add_ones_feature(gram, rows.build_intercept_feature(n)), None, rows)
     title = f"{problem.title}: dual ({problem._dual_tag})"
     return split_multipliers(build_dual_qp(svm, problem._format_dual_formula(svm), title), svm, textbook)
 

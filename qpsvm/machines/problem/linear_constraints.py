@@ -50,16 +50,17 @@ LONGEST_NAME = 64
 MAX_POINTS = 2000
 #: A length ‖g‖ below this share of Σ |A_kl| ‖φ(z_l)‖ is rounding.
 ROUNDING_SHARE = 1e-7
-#: Largest exponent of the power of 2 by which a row is scaled.
+#: Largest exponent of the power of 2 by which a row is scaled, so that this is neither 0 nor infinite.
 LARGEST_EXPONENT = 300
-#: Bits of the largest coefficient of a covariance: their sums are exact.
+#: Bits of the largest coefficient of a covariance. All are rounded to its last bit, so that their sums are exact.
 COVARIANCE_BITS = 40
 
 
 class UserConstraints:
     """Linear inequalities as a user writes them, p rows over q points of d features.
 
-    Its subclasses are `Constraints`, over w and b, and `ValueConstraints`, over values of f.
+    Its subclasses are `Constraints`, over w and b, which has G, and `ValueConstraints`, over values of f, which has Z
+    and A.
 
     h, c (p,): The bounds, and the coefficients of b.
     """
@@ -162,8 +163,8 @@ class UserConstraints:
 
 def broadcast_values(values: ArrayLike, name: str, p: int) -> FloatArray:
     """Broadcast one finite number for all rows, or one per row, to an array (p,)."""
-    found = as_real_vector(values, name)
-    return freeze(as_finite_vector(np.full(p, float(found)) if found.ndim == 0 else values, name, p))
+    real = as_real_vector(values, name)
+    return freeze(as_finite_vector(np.full(p, float(real)) if real.ndim == 0 else values, name, p))
 
 
 def copy_matrix(values: Any, name: str) -> Matrix:
@@ -206,25 +207,21 @@ class ConstraintRows:
 
     def rescale(self, lengths: FloatArray, sample_length: float) -> ConstraintRows:
         """Scale the rows by (USER.4), given the lengths of g, (p,), and the typical length of a sample."""
-        size = np.maximum(lengths, np.abs(self.c) * sample_length)
+        sizes = np.maximum(lengths, np.abs(self.c) * sample_length)
         with np.errstate(divide="ignore"):
-            exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / sample_length)), 0.0)
+            exponents = np.where(sizes > 0.0, np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0) / sample_length)), 0.0)
         scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        mix = self.mix
-        Z = self.Z
-        b_weights = self.b_weights
-        if mix is None:
-            if sp.issparse(Z):
-                Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z)
-            else:
-                Z = Z / scale[:, None]
-            b_weights = b_weights / scale
+        if self.mix is None:
+            left_sides = replace(self, Z=_divide_rows(self.Z, scale), b_weights=self.b_weights / scale)
         else:
-            mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
+            left_sides = replace(self, mix=_divide_rows(self.mix, scale))
         return replace(
-            self, Z=Z, mix=mix, c=self.c / scale, h=self.h / scale, h_radius=self.h_radius / scale,
-            scale=self.scale * scale, b_weights=b_weights,
-        )  # fmt: skip
+            left_sides,
+            c=self.c / scale,
+            h=self.h / scale,
+            h_radius=self.h_radius / scale,
+            scale=self.scale * scale,
+        )
 
     def append_points_to(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """Append the points to the samples X (n, d): (n + q, d)."""
@@ -235,8 +232,8 @@ class ConstraintRows:
             return sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(self.Z)]))
         return np.concatenate([X, self.Z])
 
-    def build_ones_feature(self, n: int) -> FloatArray:
-        """Build the feature of ones at n samples and at the points, whose weight is b: (n + q,)."""
+    def build_intercept_feature(self, n: int) -> FloatArray:
+        """Build the feature whose weight is b: 1 at n samples, and `b_weights` at the points, (n + q,)."""
         return np.concatenate([np.ones(n), self.b_weights])
 
     def combine_points(self, coordinates: Matrix) -> Matrix:
@@ -248,7 +245,7 @@ class ConstraintRows:
         rows = self.Z if self.mix is None else self.mix
         if self.p * rows.shape[1] > BLOCK_NUMBERS:
             return np.zeros((0, 2), dtype=np.intp)
-        matrix = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
+        matrix = np.column_stack([as_dense(rows), self.c]) + 0.0  # −0 becomes 0, so that equal rows have equal bytes
         rows_by_bytes: dict[bytes, list[int]] = {}
         for k, row in enumerate(matrix):
             rows_by_bytes.setdefault(row.tobytes(), []).append(k)
@@ -261,42 +258,42 @@ class ConstraintRows:
         ]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
-    def extend_dual(self, machine: SVMDual, gram: Operator, n: int) -> SVMDual:
+    def extend_dual(self, dual: SVMDual, gram: Operator, n: int) -> SVMDual:
         """Extend the dual of a machine over n samples by these rows, (DUAL.9).
 
         Shapes: gram (n + q, n + q).
         """
         p = self.p
-        level_radius = machine.level_radius
-        upper_radius = machine.upper_radius
         zeros = np.zeros(p)
-        rows, mix = self._extend_points(machine, n)
-        if level_radius is not None or self.h_radius.any():
-            if level_radius is None:
-                machine_radius = np.zeros(machine.m)
-            else:
-                machine_radius = level_radius
-            level_radius = np.concatenate([machine_radius, self.h_radius])
-        exact_upper = machine.exact_upper
+        rows, mix = self._extend_points(dual, n)
+        upper_radius = dual.upper_radius
+        exact_upper = dual.exact_upper
         if exact_upper is not None:
             exact_upper = concatenate_rationals(exact_upper, from_constant(np.inf, p))
         return SVMDual(
             gram=gram,
-            sign=np.concatenate([machine.sign, -np.ones(p)]),
-            level=np.concatenate([machine.level, -self.h]),
-            upper=np.concatenate([machine.upper, np.full(p, np.inf)]),
-            curvature=np.concatenate([machine.curvature, zeros]),
-            groups=tuple(self._extend_group(group) for group in machine.groups),
+            sign=np.concatenate([dual.sign, -np.ones(p)]),
+            level=np.concatenate([dual.level, -self.h]),
+            upper=np.concatenate([dual.upper, np.full(p, np.inf)]),
+            curvature=np.concatenate([dual.curvature, zeros]),
+            groups=tuple(self._extend_group(group) for group in dual.groups),
             rows=rows,
-            unit=machine.unit,
+            unit=dual.unit,
             mix=mix,
-            level_radius=level_radius,
+            level_radius=self._extend_level_radius(dual),
             upper_radius=None if upper_radius is None else np.concatenate([upper_radius, zeros]),
             exact_upper=exact_upper,
             linear_constraints=LinearConstraints(
-                machine.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
+                dual.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
             ),
         )
+
+    def _extend_level_radius(self, dual: SVMDual) -> FloatArray | None:
+        """Return the rounding errors of the levels, those of h last: (m + p,); None if all are 0."""
+        if dual.level_radius is None and not self.h_radius.any():
+            return None
+        machine_radius = np.zeros(dual.m) if dual.level_radius is None else dual.level_radius
+        return np.concatenate([machine_radius, self.h_radius])
 
     def _extend_group(self, group: DualGroup) -> DualGroup:
         """Extend an equality of the dual by the multipliers of these rows, (OWN.6)."""
@@ -305,17 +302,17 @@ class ConstraintRows:
         lhs, _, rhs = group.formula.rpartition(" = ")
         return replace(group, column=np.concatenate([group.column, -self.c]), formula=f"{lhs} − cᵀπ = {rhs}")
 
-    def _extend_points(self, machine: SVMDual, n: int) -> tuple[IntArray | None, sp.csr_array | None]:
+    def _extend_points(self, dual: SVMDual, n: int) -> tuple[IntArray | None, sp.csr_array | None]:
         """Return `SVMDual.rows` and `SVMDual.mix` with these rows after those of the machine."""
-        rows, mix = machine.rows, machine.mix
+        rows, mix = dual.rows, dual.mix
         if self.mix is None and mix is None:
             return (None if rows is None else np.concatenate([rows, n + np.arange(self.p)])), None
         if mix is not None:
             machine_mix = mix
         else:
             machine_mix = sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
-        own_mix = sp.eye_array(self.p) if self.mix is None else self.mix
-        return None, sp.csr_array(sp.block_diag([machine_mix, own_mix]))
+        constraint_mix = sp.eye_array(self.p) if self.mix is None else self.mix
+        return None, sp.csr_array(sp.block_diag([machine_mix, constraint_mix]))
 
 
 def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
@@ -363,6 +360,13 @@ def build_textbook_rows(
         b_weights=np.concatenate(b_weights),
         original_h=np.concatenate([item.h for item in items]),
     )
+
+
+def _divide_rows(matrix: Matrix, divisors: FloatArray) -> Matrix:
+    """Divide each row of a matrix (p, q) by its divisor, (p,)."""
+    if sp.issparse(matrix):
+        return sp.csr_array(sp.diags_array(1.0 / divisors) @ matrix)
+    return matrix / divisors[:, None]
 
 
 def _name_all_rows(items: Sequence[UserConstraints]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof.checker import ALL_IN_ONE
-from qpsvm.bounds.proof.file import Recorded
+from qpsvm.bounds.proof.file import MachineRecord
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
 from qpsvm.machines.problem.dual_statement import DualStatement
@@ -25,7 +25,7 @@ from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.kernel_registry import NAMES
 
 
-def build_proof_record(problem: DualStatement, result: SVMResult | None = None) -> Recorded:
+def build_proof_record(problem: DualStatement, result: SVMResult | None = None) -> MachineRecord:
     """Build the record of the machine and its samples that a proof file stores."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _describe_parameters(problem)}
     machine["kernel"], X, reason = _describe_kernel(problem)
@@ -48,7 +48,7 @@ def build_proof_record(problem: DualStatement, result: SVMResult | None = None) 
         plane = _describe_class_hyperplanes(problem, result)
     elif result is not None:
         plane = _describe_hyperplane(problem, result)
-    return Recorded(machine, X, target, plane, reason)
+    return MachineRecord(machine, X, target, plane, reason)
 
 
 def _describe_class_hyperplanes(problem: DualStatement, result: SVMResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Define the common bases of regression (two dual rows per sample, one per side of f) and of novelty detection.
+"""Define the common bases of regression (`RegressionProblem`) and of novelty detection (`NoveltyProblem`).
 
 A regression fits f(x) = ⟨w, φ(x)⟩ + b to targets t_i of n samples x_i. ε ≥ 0 is the half-width of the tube around t in
 which nothing is penalised, ξ_i and ξ*_i are the slacks above and below it, and C is the penalty per unit of slack.
@@ -43,7 +43,7 @@ OUTSIDE, INSIDE = -1, 1
 
 
 class NoveltyProblem(Problem):
-    """Base of novelty detection: f is positive inside and negative outside, so the level is 0."""
+    """Base of novelty detection: f is positive inside and negative outside, and the margin is 0."""
 
     _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
@@ -78,8 +78,8 @@ class RegressionProblem(Problem):
     #: Text of the term that the width of the tube adds to the dual.
     width_formula: ClassVar[str] = ""
 
-    def _get_epsilon(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
-        """Return ε, the distance from t that is not penalised; 0 without a tube, or before its width is known."""
+    def _get_epsilon(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (of a ν-SVR)
+        """Return ε, the distance from t that is not penalised; 0 without a tube, or where only a certificate has it."""
         return float(getattr(self, "epsilon", 0.0))
 
     @property
@@ -90,15 +90,15 @@ class RegressionProblem(Problem):
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
-        """Polish the certificate; if w = 0 has no loss, a relative gap may not exist: compare with β = 0."""
+        """Polish the certificate; if w = 0 has no loss, P = 0 and no gap is relative to it, except that of β = 0."""
         t = self._active_target
-        width = self._get_epsilon()
-        ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
+        epsilon = self._get_epsilon()
+        lowest, highest = float(t.min(initial=math.inf)), float(t.max(initial=-math.inf))
         if self.intercept == "free":
-            is_constant_enough = ends[1] - ends[0] <= 2.0 * width
+            has_no_loss = highest - lowest <= 2.0 * epsilon
         else:
-            is_constant_enough = max(map(abs, ends)) <= width
-        if is_constant_enough and not self.constraints:  # (SVR.4)
+            has_no_loss = max(abs(lowest), abs(highest)) <= epsilon
+        if has_no_loss and not self.constraints:  # (SVR.4)
             return min(self._certifier.certify(self._alpha_at_zero), certificate, key=lambda point: point.gap)
         return super()._polish(certificate, tol, clock, certify_seconds)
 
@@ -108,20 +108,20 @@ class RegressionProblem(Problem):
         f = model.decision_function(self.X[rows])
         t = self.samples.target[rows]
         epsilon = self._get_epsilon(certificate)
-        for sign, places in ((1.0, rows), (-1.0, rows + self.n)):
-            yf[places] = sign * f
-            margin[places] = sign * t - epsilon
+        for sign, dual_rows in ((1.0, rows), (-1.0, rows + self.n)):
+            yf[dual_rows] = sign * f
+            margin[dual_rows] = sign * t - epsilon
 
     def _specify_two_sided(
         self, epsilon: float, upper: Numbers, curvature: Numbers = 0.0, groups: tuple[Equality, ...] = ()
     ) -> Specification:
         """Build (SVR.1): 2n rows of levels t − ε and −t − ε, with U and δ of all rows, and groups besides that of b."""
         t = self._active_target
-        sign, rows = build_two_sided_rows(len(self._active_target))
+        sign, rows = build_two_sided_rows(len(t))
         levels = add_exactly(np.concatenate([t, -t]), np.full(len(sign), -epsilon))
         return Specification(sign, levels, upper, curvature, groups, rows=rows, balance="1ᵀα⁺ − 1ᵀα⁻ = 0")
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
-        entry = super()._format_dual_formula(svm).partition("s_i s_j ")[2]
+        entry = super()._format_dual_formula(svm).partition("s_i s_j ")[2]  # Q_ij without the signs
         curvature_term = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.has_curvature else ""
         return f"½ βᵀKβ − tᵀβ{self.width_formula}{curvature_term},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)

@@ -85,7 +85,7 @@ def remove_constraints(certificate: Certificate) -> Certificate:
     low, high = intervals.pop("b", (b, b))
     yf = certificate.yf[: machine.m] + (machine.sign * b if machine.intercept is not None else 0.0)
     return certificate.replace(
-        svm=machine, alpha=certificate.alpha[: machine.m], yf=yf, margin=machine.margin(multipliers), b=b,
+        svm=machine, alpha=certificate.alpha[: machine.m], yf=yf, margin=machine.compute_margin(multipliers), b=b,
         b_interval=(low, high), multipliers=multipliers, intervals=intervals, evaluated=None,
         contributing=None,
     )  # fmt: skip

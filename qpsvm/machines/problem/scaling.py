@@ -2,8 +2,8 @@
 
     (FORM.4)  scaling:  α in units of a typical α, primal variables and constraints in units of the level
 
-Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach: 1 for
-a C-SVM.
+Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the value that s f should reach: 1 for a
+C-SVM, where s = y.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from qpsvm.program.svm_dual import SVMDual
 def compute_scaling(
     svm: SVMDual, kappa: float, form: Form, variable_names: Mapping[str, str] | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """Compute the factors of (FORM.4) for variables, constraints and objective: the arguments of `QP.scaled`.
+    """Compute the factors of (FORM.4) for variables, rows and objective: the arguments of `QP.scaled`.
 
     kappa: Scale of the kernel values.
-    variable_names: Names of primal variables of this machine that differ from the usual names, by the usual names.
+    variable_names: The primal variables that this machine names differently: its names by the usual ones.
 
     Raises ParameterError.
     """
     constraints = svm.linear_constraints
-    svm = svm if constraints is None else constraints.unconstrained_dual  # without their multipliers
+    if constraints is not None:  # their multipliers are no typical α
+        svm = constraints.unconstrained_dual
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)  # if ℓ = 0, the size of f at a typical α
     objective_unit = svm.unit * unit * level
-    # these sizes and their reciprocals become factors, which must be positive and finite
+    # factors, which are these sizes and their reciprocals, must be positive and finite
     if not all(size > 0.0 and 1.0 / size < np.inf for size in (objective_unit, unit if form == "dual" else level)):
         raise ParameterError(
             f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
@@ -45,15 +46,13 @@ def compute_scaling(
         multipliers = {} if constraints is None else {forms.SCALED_MULTIPLIERS: unit}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
         return {"alpha": unit, **multipliers}, rows, objective
-    names = [*forms.SLACKS, *(group.multiplier for group in svm.groups)]
-    # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level; absent factors are 1
-    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
-    variables = {(variable_names or {}).get(name, name): factor for name, factor in variables.items()}
-    if level != 1.0:
+    # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level
+    variables, rows = {"w": float(np.sqrt(unit * level))}, {}
+    if level != 1.0:  # absent factors are 1
+        variables |= dict.fromkeys([*forms.SLACKS, *(group.multiplier for group in svm.groups)], level)
         rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level)
-    else:
-        rows = {}
-    return variables, rows, objective
+    own_names = variable_names or {}
+    return {own_names.get(name, name): factor for name, factor in variables.items()}, rows, objective
 
 
 def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:

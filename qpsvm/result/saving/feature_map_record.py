@@ -1,7 +1,8 @@
-"""Save a feature map as a record in the header and arrays (`build_map_record`), and read it (`build_feature_map`).
+"""Turn a feature map into a record and arrays to save (`build_map_record`), and back (`build_feature_map`).
 
-A model over the features of a map is saved as a linear model of these features, and the map: its class, parameters,
-kernel ("of") and measured error in the record, and the points and the factor of its `Fit` in arrays.
+A model over the features of a map is saved as a linear model of these features, and the map. The record, in the header
+of the file, has the class of the map, its parameters, its kernel ("of") and its measured error; the arrays have the
+points and the factor of its `Fit`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def build_map_record(
     row_map: FeatureMap, build_kernel_record: Callable[[Kernel], dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the record of a fitted map, and its arrays by name."""
-    name, parameter_names = next((name, keys) for name, (kind, keys) in SAVED_MAPS.items() if type(row_map) is kind)
+    name = next(name for name, (map_class, _) in SAVED_MAPS.items() if type(row_map) is map_class)
+    _, parameter_names = SAVED_MAPS[name]
     fit = row_map.learned_fit
     record = {
         "map": name,
@@ -68,23 +70,23 @@ def build_feature_map(
     Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
     """
     map_arrays = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
-    is_known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
-    if not is_known or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
-        raise DataError("it has no feature map that this version knows")
-    _check_values(record)
-    error = record["error"]
+    _check_record(record, set(map_arrays))
     row_map = _build_unfitted_map(record, decode_kernel)
-    if "points" in map_arrays:
+    if "points" in map_arrays:  # dense support vectors have another name
         map_arrays["vectors"] = map_arrays.pop("points")
     points = decode_points(map_arrays, d)
     factor = map_arrays["factor"]
-    if not _has_factor_shape(row_map, points.shape[0], factor):
+    if not _fits(factor, row_map, points.shape[0]):
         raise DataError("the arrays of its feature map do not fit together")
-    return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
+    largest_error, mean_error = record["error"]
+    return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (largest_error, mean_error)))
 
 
-def _check_values(record: Mapping[str, Any]) -> None:
-    """Check the names of the parameters, and the measured error. Raises DataError."""
+def _check_record(record: Any, array_names: set[str]) -> None:
+    """Check the class of the map, the names of its arrays and parameters, and its measured error. Raises DataError."""
+    is_known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
+    if not is_known or array_names not in (DENSE_ARRAYS, SPARSE_ARRAYS):
+        raise DataError("it has no feature map that this version knows")
     parameters, error = record.get("parameters"), record.get("error")
     _, parameter_names = SAVED_MAPS[record["map"]]
     if not isinstance(parameters, dict) or set(parameters) != set(parameter_names):
@@ -95,18 +97,18 @@ def _check_values(record: Mapping[str, Any]) -> None:
 
 def _build_unfitted_map(record: Mapping[str, Any], decode_kernel: Callable[[Any], Kernel]) -> FeatureMap:
     """Build the map of a record, without its fit. Raises DataError."""
-    kind: Any = SAVED_MAPS[record["map"]][0]
-    if kind is RandomFourier:
+    map_class: Any = SAVED_MAPS[record["map"]][0]
+    if map_class is RandomFourier:
         random_map = RandomFourier(**record["parameters"])
         if not isinstance(random_map.gamma, (int, float)):
             raise DataError(f"the map {random_map} has a gamma that is not a number")
         return random_map
-    row_map: FeatureMap = kind(kernel=decode_kernel(record.get("of")), **record["parameters"])
+    row_map: FeatureMap = map_class(kernel=decode_kernel(record.get("of")), **record["parameters"])
     return row_map
 
 
-def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
-    """Return whether a factor is a finite matrix with a shape that fits the map and its m points."""
+def _fits(factor: NDArray[Any], row_map: FeatureMap, m: int) -> bool:
+    """Return whether a factor is a finite matrix as a map of this class with m points may have."""
     if factor.dtype.kind != "f" or factor.ndim != 2 or not factor.size or not np.isfinite(factor).all():
         return False
     if isinstance(row_map, RandomFourier):

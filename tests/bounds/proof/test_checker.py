@@ -25,7 +25,7 @@ from textbook_gap import TextbookMachine, is_true
 import qpsvm
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.bounds.proof import checker
-from qpsvm.bounds.proof.file import digest
+from qpsvm.bounds.proof.file import compute_digest
 from qpsvm.data.rows import as_row_source
 from qpsvm.faces.cli.terminal import SPELLINGS
 
@@ -330,11 +330,11 @@ def test_the_digest_is_of_values_wherever_they_are():
     dense = np.array([[0.0, -0.0, 3.0], [1.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
     stored = sp.csr_array((np.array([3.0, 0.0, 1.5]), np.array([2, 1, 0]), np.array([0, 1, 3, 3])), shape=(3, 3))
     target = np.array([1.0, -1.0, 1.0])
-    found = {digest(as_row_source(samples), target) for samples in (dense, stored, np.asfortranarray(dense))}
+    found = {compute_digest(as_row_source(samples), target) for samples in (dense, stored, np.asfortranarray(dense))}
     rows = [{j: v for j, v in enumerate(row) if v} for row in dense.tolist()]
     assert found == {checker.compute_digest(rows, target.tolist())}
-    assert digest(as_row_source(dense[:, ::-1].copy()), target) not in found
-    assert digest(as_row_source(dense), -target) not in found
+    assert compute_digest(as_row_source(dense[:, ::-1].copy()), target) not in found
+    assert compute_digest(as_row_source(dense), -target) not in found
 
 
 @for_each("dtype", ["<f8", "<f4", ">f8", "<i4", "|i1", "|b1", "<u2"])
