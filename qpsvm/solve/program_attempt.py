@@ -15,7 +15,13 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import find_face, iter_interior_multipliers
-from qpsvm.bounds.program.feasibility import InfeasibilityProof, find_interior_point, move_off_rows, prove_infeasible
+from qpsvm.bounds.program.feasibility import (
+    InfeasibilityProof,
+    InteriorSearch,
+    find_interior_point,
+    move_off_rows,
+    prove_infeasible,
+)
 from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.qp_bounds import DualArguments, LowerBound, QPBounds
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
@@ -73,12 +79,12 @@ class QPAttempt:
     @cached
     def interior(self) -> FloatArray | Face | None:
         """A strictly feasible point (n,), or a face with a point inside it; None if neither is found."""
-        point = self._interior_search[0]
-        return find_face(self.program) if point is None else point
+        point, has_slack, _ = self._interior_search
+        face = None if has_slack else find_face(self.program)
+        return point if face is None else face
 
     @cached
-    def _interior_search(self) -> tuple[FloatArray | None, tuple[FloatArray, FloatArray] | None]:
-        """A strictly feasible point, or multipliers that may prove that no point is feasible."""
+    def _interior_search(self) -> InteriorSearch:
         return find_interior_point(self.program)
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
@@ -95,7 +101,7 @@ class QPAttempt:
         if not math.isfinite(upper.value):
             upper = self._improve_upper_bound(points, upper)
         if not math.isfinite(upper.value):
-            multipliers = self._interior_search[1]
+            multipliers = self._interior_search.multipliers
             if multipliers is None:
                 proof = None
             else:

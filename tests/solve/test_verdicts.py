@@ -329,6 +329,24 @@ def test_a_singular_p_with_rows_is_unbounded_along_its_null_space():
         assert proves_unbounded(qp, result), seed
 
 
+def test_rows_that_leave_no_slack_together_are_equalities():
+    """The last row is minus a sum of others, so that these hold with equality at every feasible point; x is optimal."""
+    for seed in range(4 * TABLES):
+        rng = np.random.default_rng(seed)
+        n, m = 10, 12
+        G, x = rng.integers(-5, 6, size=(m, n)).astype(float), rng.integers(-5, 6, size=n)
+        members = rng.choice(m, 4, replace=False)
+        G = np.vstack([G, -(rng.integers(1, 5, size=4) @ G[members])])
+        h = G @ x
+        h[np.setdiff1d(np.arange(m), members)] += 1.0
+        F = rng.integers(-5, 6, size=(n, 4))
+        P = F @ F.T
+        q = -P @ x - G[members].T @ rng.integers(0, 3, size=4)
+        result = qpsvm.solve(QP(P=P, q=q, G=G, h=h), check=False)
+        assert result.status == "optimal", seed
+        assert result.dual <= x @ P @ x / 2 + q @ x <= result.primal, seed  # integers below 2⁵³
+
+
 def test_a_slab_is_no_equality():
     result = qpsvm.solve(QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 1.0]))
     assert result.status == "optimal"

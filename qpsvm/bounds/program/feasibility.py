@@ -20,7 +20,7 @@ from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, dot_exactly, find_null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
 
-#: A slack below this share of a row's terms counts as 0.
+#: A slack below this share of a row's terms, or this t in `find_interior_point`, counts as 0.
 SLACK_TOL = 1e-9
 #: A multiplier below this share of the largest, or a c_j below this share of its terms, is made 0; then all is proven.
 ZERO_TOL = 1e-9
@@ -41,11 +41,24 @@ class InfeasibilityProof(NamedTuple):
     change: float = 0.0
 
 
-def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multipliers | None]:
-    """Return a point (n,) with slack in all rows of G and all bounds, and None; or None, and multipliers of HiGHS.
+class InteriorSearch(NamedTuple):
+    """What a linear program says about interior points, (n,).
 
-    The linear program maximises t ≤ 1, for slacks of at least t‖G_i‖ in row i of G and t·min(1, ½(ub_j − lb_j)) at the
-    bounds of x_j. If t ≤ 0, its multipliers may prove infeasibility; if HiGHS fails, those of `_minimise_violation`.
+    point: A point with slack in all rows of G and all bounds, perhaps by rounding only; None if none was found.
+    has_slack: Whether the slack is more than rounding.
+    multipliers: Multipliers that may prove that no point is feasible; None if the point has slack, or without any.
+    """
+
+    point: FloatArray | None
+    has_slack: bool
+    multipliers: Multipliers | None
+
+
+def find_interior_point(program: QPBounds) -> InteriorSearch:
+    """Find a point with slack in all rows of G and all bounds by a linear program.
+
+    It maximises t ≤ 1, for slacks of at least t‖G_i‖ in row i of G and t·min(1, ½(ub_j − lb_j)) at the bounds of x_j.
+    If HiGHS fails, the multipliers are those of `_minimise_violation`.
     """
     n = program.qp.n
     m = len(program.h)
@@ -71,10 +84,11 @@ def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multiplie
         program.seconds,
     )
     if proposal is None:
-        return None, _minimise_violation(program)
-    if proposal.x[-1] > 0.0:
-        return np.clip(proposal.x[:n], program.lb, program.ub), None
-    return None, (proposal.y, proposal.z[:m])
+        return InteriorSearch(None, False, _minimise_violation(program))
+    t = float(proposal.x[-1])
+    point = np.clip(proposal.x[:n], program.lb, program.ub) if t > 0.0 else None
+    has_slack = t > SLACK_TOL
+    return InteriorSearch(point, has_slack, None if has_slack else (proposal.y, proposal.z[:m]))
 
 
 def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
