@@ -134,24 +134,28 @@ class QPAttempt:
             claims_proof = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
             status = Status.INACCURATE if claims_proof else solution.reported
             message = " ".join(f"{reason}." for reason in dict.fromkeys((upper.reason, lower.reason)) if reason)
-        y, z, box = self.reduction.expand(*self._choose_multipliers(solution, lower))
+        y, z, box = self.reduction.expand(*self._choose_multipliers(solution, upper.x, lower))
         return QPResult(
             self.reduction.original, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
             *_measure_residuals(solution), solver=Solver(*solution.solver), solve_time=solution.solve_time,
             iterations=solution.iterations, data_change=change, message=message,
         )  # fmt: skip
 
-    def _choose_multipliers(self, solution: QPSolution, lower: LowerBound) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _choose_multipliers(
+        self, solution: QPSolution, x: FloatArray, lower: LowerBound
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return y (p,), z (m,) and z_box (n,) of the lower bound, or the solver's if they satisfy (QP.1) better.
 
-        A lower bound may use bounds that follow from rows, (PROGRAM.8), which have no multipliers.
+        A lower bound may use bounds that follow from rows, (PROGRAM.8), which have no multipliers. Bounds that are
+        distant from x (n,), (PROGRAM.9), have the multiplier 0.
         """
         candidates = [(lower.y, lower.z, lower.c)]
         if solution.x is not None:
             z = np.maximum(solution.z, 0.0)
             c = self.qp.P @ solution.x + self.qp.q + self.program.A.T @ solution.y + self.program.G.T @ z
             candidates.append((solution.y, z, c))
-        boxes = [_find_bound_multipliers(self.program, c) for _, _, c in candidates]
+        program = self.program.without_distant_bounds(x) or self.program
+        boxes = [_find_bound_multipliers(program, c) for _, _, c in candidates]
         residuals = [float(np.abs(c + box).max(initial=0.0)) for (_, _, c), box in zip(candidates, boxes, strict=True)]
         best = int(residuals[-1] < 0.5 * residuals[0])
         return candidates[best][0], candidates[best][1], boxes[best]
@@ -186,12 +190,15 @@ class QPAttempt:
         return upper
 
     def _improve_lower_bound(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
-        """Return the best lower bound: without multipliers, with sharper curvature, or with multipliers of (FACE.4)."""
+        """Return the best lower bound: without multipliers or distant bounds, or as `certify` says in the module."""
         program = self.program
         zero = np.zeros(len(program.b)), np.zeros(len(program.h))
         bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]
         if program.hessian.curvature is not None and program.hessian.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]
+        for point in points:
+            relaxed = program.without_distant_bounds(point.u)
+            bounds += [] if relaxed is None else [relaxed.bound_below(*point)]
         for x, y, z in points:
             for other_y, other_z in iter_interior_multipliers(program, x):
                 for t in INTERIOR_STEPS[1:]:
@@ -202,7 +209,7 @@ class QPAttempt:
     def _build_infeasible_result(self, proof: InfeasibilityProof, solution: QPSolution) -> QPResult:
         """Build the result of multipliers that prove that no point is feasible."""
         c = self.program.A.T @ proof.y + self.program.G.T @ proof.z
-        y, z, box = self.reduction.expand(proof.y, proof.z, _find_bound_multipliers(self.program, c))
+        y, z, box = self.reduction.expand(proof.y, proof.z, _find_bound_multipliers(proof.program, c))
         change = max(self.change, proof.change)
         return build_result_without_optimum(
             self.reduction.original, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), change,

@@ -347,6 +347,26 @@ def test_rows_that_leave_no_slack_together_are_equalities():
         assert result.dual <= x @ P @ x / 2 + q @ x <= result.primal, seed  # integers below 2⁵³
 
 
+@pytest.mark.parametrize("infinity", [1e8, 1e20, 1e30])
+def test_bounds_that_stand_for_infinity_change_nothing(infinity):
+    for seed in range(TABLES):
+        rng = np.random.default_rng(seed)
+        n = 9
+        F, G = rng.normal(size=(n, 9 if seed % 2 else 4)), rng.normal(size=(3, n))
+        P = F @ F.T
+        qp = QP(P=P, q=P @ rng.normal(size=n) - G.T @ rng.random(3), G=G, h=np.ones(3), lb=-infinity, ub=infinity)
+        result = qpsvm.solve(qp, check=False)
+        assert result.status == "optimal", seed
+        free = qpsvm.solve(qp.replace(lb=-np.inf, ub=np.inf))
+        assert max(result.dual, free.dual) <= min(result.primal, free.primal), seed
+        products = result.z_box * np.where(result.z_box > 0.0, infinity - result.x, -infinity - result.x)
+        assert np.abs(products).max() <= 1e-6, seed
+        empty = qp.replace(G=np.vstack([G, -G.sum(axis=0)]), h=[1.0, 1.0, 1.0, -4.0])
+        result = qpsvm.solve(empty, check=False)
+        assert result.status == "infeasible", seed
+        assert proves_infeasible(empty.replace(lb=-np.inf, ub=np.inf), result), seed
+
+
 def test_a_slab_is_no_equality():
     result = qpsvm.solve(QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 1.0]))
     assert result.status == "optimal"

@@ -34,10 +34,15 @@ Multipliers = tuple[FloatArray, FloatArray]
 
 
 class InfeasibilityProof(NamedTuple):
-    """Multipliers y (p,) and z (m,) with (PROGRAM.6), and the relative change of entries of A and G, (PROGRAM.7)."""
+    """Multipliers y (p,) and z (m,) that prove by (PROGRAM.6) that no point is feasible.
+
+    program: The program that they were checked for; it may lack distant bounds of the given one.
+    change: Relative change of entries of A and G, (PROGRAM.7).
+    """
 
     y: FloatArray
     z: FloatArray
+    program: QPBounds
     change: float = 0.0
 
 
@@ -150,8 +155,10 @@ def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Infeasi
         with np.errstate(invalid="ignore"):
             terms = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
         if bound.value > (ROUNDING + MIN_CANCELLATION * bound.g_change) * (sides + float(terms.sum())):
-            return InfeasibilityProof(bound.y, bound.z, bound.g_change)
-    return _prove_infeasible_exactly(program, y, z)
+            return InfeasibilityProof(bound.y, bound.z, program, bound.g_change)
+    proof = _prove_infeasible_exactly(program, y, z)
+    relaxed = None if proof else program.without_distant_bounds(np.zeros(program.qp.n))
+    return proof if relaxed is None else prove_infeasible(relaxed, y, z)
 
 
 def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> InfeasibilityProof | None:
@@ -183,4 +190,4 @@ def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -
         return None
     exact_multipliers = np.zeros(len(multipliers))
     exact_multipliers[used] = as_multiple(v)
-    return InfeasibilityProof(exact_multipliers[: len(y)], exact_multipliers[len(y) :])
+    return InfeasibilityProof(exact_multipliers[: len(y)], exact_multipliers[len(y) :], program)

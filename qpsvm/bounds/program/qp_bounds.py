@@ -21,6 +21,8 @@ optimum by itself. These statements are proven instead, those from above in `upp
                  (PROGRAM.6), in which q = 0, all A_ij with y_i ≠ 0 are changed too
     (PROGRAM.8)  a row aᵀx ≤ s bounds x_j if the minimum of its other terms is known: a minimum that is infinite in
                  (PROGRAM.1) may be finite over these implied bounds
+    (PROGRAM.9)  without some bounds of x the optimum is no larger. So a bound that only stands for infinity, such as
+                 1e20, is left out, lest it be multiplied by a c_j that is only rounding
 
 Sources: Dorn (1960) for (PROGRAM.1); Rump, *Verification methods*, Acta Numerica 19 (2010), for (PROGRAM.4); Jansson,
 *Rigorous lower and upper bounds in linear programming*, SIAM J. Optim. 14 (2004), for the method.
@@ -58,6 +60,8 @@ from qpsvm.program.qp import QP
 NOT_PROVEN_CONVEX = "P could not be shown to be positive semidefinite"
 #: Reason given if the terms of a bound overflow.
 OVERFLOW = "the terms of a bound exceed the range of floats"
+#: A bound is distant if it differs from x_j by more than this many times 1 + |x_j|.
+DISTANT = 1e3
 #: Rounds in which an approximate solution is improved before its error is bounded.
 REFINEMENT_ROUNDS = 3
 
@@ -153,6 +157,17 @@ class QPBounds:
         if isinstance(bounded, LowerBound):
             return bounded
         return self._sum_terms(bounded, rows_only)
+
+    def without_distant_bounds(self, x: FloatArray) -> QPBounds | None:
+        """Return the program without the bounds that are distant from x (n,), (PROGRAM.9); None if there are none."""
+        distance = DISTANT * (1.0 + np.abs(x))
+        lb = np.where(x - self.lb > distance, -np.inf, self.lb)
+        ub = np.where(self.ub - x > distance, np.inf, self.ub)
+        if (lb == self.lb).all() and (ub == self.ub).all():
+            return None
+        relaxed = QPBounds(self.qp.replace(lb=lb, ub=ub), self.rounding, self.hessian)
+        relaxed.seconds = self.seconds
+        return relaxed
 
     def _find_bounded_terms(
         self, point: DualPoint, curvature: FloatArray, rows_only: bool
