@@ -367,6 +367,36 @@ def test_bounds_that_stand_for_infinity_change_nothing(infinity):
         assert proves_infeasible(empty.replace(lb=-np.inf, ub=np.inf), result), seed
 
 
+@pytest.mark.parametrize("n", [2, 3, 7, 10, 30])
+def test_a_sum_of_all_upper_bounds_fixes_the_variables(n):
+    """Weights of at most 1/n that add up to 1: in floats n × 1/n is often less, so that no weights do."""
+    ones, costs = np.ones((1, n)), 0.1 * np.arange(n)
+    caps = {"G": np.vstack([np.eye(n), -np.eye(n)]), "h": np.repeat([1.0 / n, 0.0], n)}
+    some_fixed = np.where(np.arange(n) < n // 2, 1.0 / n, 0.0)
+    for rows in (
+        {"A": ones, "b": [1.0], "lb": 0.0, "ub": 1.0 / n},
+        {"A": -ones, "b": [-1.0], "lb": some_fixed, "ub": 1.0 / n},
+        {"G": -ones, "h": [-1.0], "lb": 0.0, "ub": 1.0 / n},
+        {"A": ones, "b": [1.0], **caps},
+        {"A": np.vstack([ones, ones * (np.arange(n) < n - 1)]), "b": [1.0, 1.0 - 1.0 / n], "lb": 0.0, "ub": 1.0 / n},
+    ):
+        qp = QP(P=np.eye(n), q=costs - 1.0, **rows)
+        result = qpsvm.solve(qp)
+        assert result.data_change <= 1e-14
+        assert result.x == pytest.approx(np.full(n, 1.0 / n), rel=1e-12)
+        gradient = result.x + qp.q + result.z_box
+        gradient += (0.0 if qp.A is None else qp.A.T @ result.y) + (0.0 if qp.G is None else qp.G.T @ result.z)
+        assert np.abs(gradient).max() <= 1e-9
+        lb, ub = qp.bounds
+        assert (result.z >= 0.0).all()
+        assert ((result.z_box >= -1e-12) | (lb == ub) | ~np.isfinite(ub)).all()  # every x_j is at its upper bound
+    two_sided = qpsvm.solve(QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, -1.0]], b=[1.5], lb=[0.0, -0.5], ub=[1.0, 2.0]))
+    assert two_sided.x == pytest.approx([1.0, -0.5])
+    z_box = -np.array([1.0, -0.5]) - two_sided.y[0] * np.array([1.0, -1.0])
+    assert two_sided.z_box == pytest.approx(z_box, abs=1e-9)
+    assert two_sided.z_box[0] >= 0.0 >= two_sided.z_box[1]
+
+
 def test_a_slab_is_no_equality():
     result = qpsvm.solve(QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 1.0]))
     assert result.status == "optimal"

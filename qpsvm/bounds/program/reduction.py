@@ -5,6 +5,8 @@
     (REDUCE.3)  two rows gᵀx ≤ h and −c gᵀx ≤ −c h, c > 0, are the equality gᵀx = h
     (REDUCE.4)  an equality or inequality whose row is a combination Σ c_i a_i of equalities says Σ c_i b_i = b, or
                 ≤ h: it is redundant, or no point is feasible. Fixed variables count as constants
+    (REDUCE.5)  a row aᵀx = b that holds only if every x_j is at the bound at which aᵀx is largest, or smallest, fixes
+                these x_j, and is redundant then; so does a row aᵀx ≤ h if it holds only where aᵀx is smallest
 
 All decisions are exact, in rational numbers, for the floats as given. In practice data are rounded: 3 × 0.1 is not 0.3
 in floats, and two rows that should be equal may be two planes that intersect far away, or nowhere. So a row also counts
@@ -20,6 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,8 +46,27 @@ ROUNDING = 1e-14
 MAX_ENTRIES = 1_000_000
 #: Larger bases (in entries) are not used in an exact check of one row.
 MAX_BASIS_ENTRIES = 300_000
-#: A row is checked exactly if its relative distance from the span of the equalities is at most this.
+#: Bounds beyond this count as infinite where rows are searched for that force variables to their bounds.
+LARGEST_BOUND = 1e200
+#: A row is checked exactly if its relative distance from the span of the equalities, or the relative difference of its
+#: right-hand side and its largest or smallest value within the bounds, is at most this.
 MAX_RELATIVE_DISTANCE = 1e-9
+
+
+class ForcingRow(NamedTuple):
+    """A row that fixed variables, (REDUCE.5).
+
+    row: Its row in the original A, or −1 − i for row i of the original G.
+    columns, entries (k,): Its nonzero entries.
+    fixed (f,): The variables that it fixed.
+    is_maximal: Whether aᵀx is largest at their bounds.
+    """
+
+    row: int
+    columns: IntArray
+    entries: FloatArray
+    fixed: IntArray
+    is_maximal: bool
 
 
 @dataclass
@@ -55,6 +77,7 @@ class Reduction:
     A, b, G, h, lb, ub: The reduced QP.
     equalities (p',): For each row of A, its row in the original A, or −1 − i for row i of the original G.
     inequalities (m',): For each row of G, its row in the original G.
+    forcing: The rows that fixed variables, in order.
     opposite: For an equality made of two rows of G: first row → second row and c of (REDUCE.3).
     low_rows, high_rows (n,): Row of the original G that a bound comes from; −1 for an original bound.
     low_entries, high_entries (n,): Absolute values of the entries in these rows.
@@ -78,6 +101,7 @@ class Reduction:
     high_rows: IntArray
     low_entries: FloatArray
     high_entries: FloatArray
+    forcing: list[ForcingRow] = field(default_factory=list)
     opposite: dict[int, tuple[int, Fraction]] = field(default_factory=dict)
     change: float = 0.0
     contradiction: tuple[FloatArray, FloatArray, FloatArray] | None = None
@@ -111,6 +135,16 @@ class Reduction:
             second, c = self.opposite[first]
             all_z[first] = max(y[k], 0.0)
             all_z[second] = max(-y[k], 0.0) / float(c)
+        for row, columns, entries, fixed, is_maximal in reversed(self.forcing):
+            # the multiplier with which those of the bounds have the right signs
+            ratios = box[fixed] / entries[np.isin(columns, fixed)]
+            multiplier = float(ratios.min() if is_maximal else ratios.max())
+            if row >= 0:
+                all_y[row] = multiplier
+            else:
+                multiplier = max(multiplier, 0.0)
+                all_z[-1 - row] = multiplier
+            box[columns] -= multiplier * entries
         for rows, entries, sign in (
             (self.low_rows, self.low_entries, -1.0),
             (self.high_rows, self.high_entries, 1.0),
@@ -122,12 +156,13 @@ class Reduction:
 
 
 def reduce_qp(qp: QP, allowed: float = 0.0) -> Reduction:
-    """Reduce a QP by (REDUCE.1) to (REDUCE.4), with relative changes of entries of at most `allowed`."""
+    """Reduce a QP by (REDUCE.1) to (REDUCE.5), with relative changes of entries of at most `allowed`."""
     reduction = keep_all_rows(qp)
     reduction.allowed = allowed
     for step in (
         _convert_rows_to_bounds,
         _remove_zero_rows,
+        _fix_forced_variables,
         _merge_opposite_rows,
         _remove_dependent_equalities,
         _remove_dependent_inequalities,
@@ -240,6 +275,60 @@ def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
         reduction.A = reduction.A[indices]
         reduction.b = reduction.b[indices]
         reduction.equalities = reduction.equalities[indices]
+
+
+def _fix_forced_variables(reduction: Reduction) -> None:
+    """Fix variables that a row forces to their bounds, and remove the row, (REDUCE.5)."""
+    for M, sides, directions, keep in (
+        (reduction.A, reduction.b, (True, False), _keep_equalities),
+        (reduction.G, reduction.h, (False,), _keep_inequalities),
+    ):
+        rows = reduction.equalities if keep is _keep_equalities else -1 - reduction.inequalities
+        removed = []
+        for k in _find_candidates(M, sides, reduction):
+            columns, entries = (v[M.indptr[k] : M.indptr[k + 1]] for v in (M.indices, M.data))
+            for is_maximal in directions:
+                fixed = _force_to_bounds(reduction, columns, entries, float(sides[k]), is_maximal)
+                if len(fixed):
+                    reduction.forcing.append(ForcingRow(int(rows[k]), columns, entries, fixed, is_maximal))
+                    removed.append(k)
+                    break
+        keep(reduction, np.setdiff1d(np.arange(len(sides)), removed))
+
+
+def _find_candidates(M: sp.csr_array, sides: FloatArray, reduction: Reduction) -> list[int]:
+    """Return the rows whose largest or smallest value within the bounds is their right-hand side, up to rounding."""
+    positive, negative = M.maximum(0.0), M.minimum(0.0)
+    found = np.zeros(len(sides), dtype=np.bool_)
+    lb, ub = (np.clip(bound, -LARGEST_BOUND, LARGEST_BOUND) for bound in (reduction.lb, reduction.ub))
+    for first, second in ((ub, lb), (lb, ub)):
+        with np.errstate(invalid="ignore", over="ignore"):
+            activity = positive @ first + negative @ second
+            sizes = positive @ np.abs(first) - negative @ np.abs(second) + np.abs(sides)
+            found |= np.abs(activity - sides) <= MAX_RELATIVE_DISTANCE * sizes
+    return np.flatnonzero(found).tolist()
+
+
+def _force_to_bounds(
+    reduction: Reduction, columns: IntArray, entries: FloatArray, side: float, is_maximal: bool
+) -> IntArray:
+    """Fix the variables of a row that hold only at their bounds, and return those that were not fixed before."""
+    ends = np.where((entries > 0.0) == is_maximal, reduction.ub[columns], reduction.lb[columns])
+    fixed = columns[reduction.lb[columns] < reduction.ub[columns]]
+    if not np.isfinite(ends).all():
+        return fixed[:0]
+    terms = [Fraction(a) * Fraction(end) for a, end in zip(entries.tolist(), ends.tolist(), strict=True)]
+    excess = sum(terms, Fraction(0)) - Fraction(side)
+    change = _compute_relative_size(excess, max(sum(map(abs, terms), Fraction(0)), abs(Fraction(side))))
+    if change > ROUNDING or not len(fixed):
+        return fixed[:0]
+    if change > reduction.allowed:
+        is_empty = excess < 0 if is_maximal else excess > 0
+        reduction.contradicts_by_rounding = reduction.contradicts_by_rounding or is_empty
+        return fixed[:0]
+    reduction.change = max(reduction.change, change)
+    reduction.lb[columns] = reduction.ub[columns] = ends
+    return fixed
 
 
 def _merge_opposite_rows(reduction: Reduction) -> None:
