@@ -103,10 +103,14 @@ def as_constraints(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> 
     rhs, rows = as_vector(vector, names[1]), as_coefficients(matrix, names[0])
     if rows.shape != (len(rhs), n):
         raise DataError(f"{names[0]} has shape {rows.shape} where ({len(rhs)}, {n}) is expected")
-    if not (_is_finite(rows.data if sp.issparse(rows) else rows) and _is_finite(rhs)):
-        raise DataError(
-            f"{names[0]} or {names[1]} holds a number that is not finite; a row without a limit is left out"
-        )
+    if not _is_finite(rhs):
+        i = int(np.flatnonzero(~np.isfinite(rhs))[0])
+        raise DataError(f"{names[1]} is {rhs[i]:g} in entry {i}; a constraint without a limit has to be left out")
+    if not _is_finite(rows.data if sp.issparse(rows) else rows):
+        entries = sp.coo_array(rows)
+        k = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+        i, j = (int(index[k]) for index in entries.coords)
+        raise DataError(f"{names[0]} is {entries.data[k]:g} in row {i}, column {j}; its entries must be finite")
     return (rows, rhs) if len(rhs) else (None, None)
 
 
@@ -125,8 +129,10 @@ def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
     for name, bound in (("lb", lb), ("ub", ub)):
         if bound is not None and np.isnan(bound).any():
             raise DataError(f"{name} has a NaN in entry {int(np.flatnonzero(np.isnan(bound))[0])}")
-        if bound is not None and (bound == (np.inf if name == "lb" else -np.inf)).any():
-            raise DataError(f"{name} is infinite on the wrong side: no x can satisfy it")
+        impossible = np.inf if name == "lb" else -np.inf
+        if bound is not None and (bound == impossible).any():
+            i = int(np.flatnonzero(bound == impossible)[0])
+            raise DataError(f"{name} is {impossible:g} in entry {i}: no x satisfies that; no bound is {-impossible:g}")
     if lb is not None and ub is not None:
         i = int(np.flatnonzero(lb > ub)[0])
         raise DataError(f"lb > ub in entry {i}: {lb[i]:g} > {ub[i]:g}")
