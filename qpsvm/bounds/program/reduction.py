@@ -289,8 +289,9 @@ def _fix_forced_variables(reduction: Reduction) -> None:
             columns, entries = (v[M.indptr[k] : M.indptr[k + 1]] for v in (M.indices, M.data))
             for is_maximal in directions:
                 fixed = _force_to_bounds(reduction, columns, entries, float(sides[k]), is_maximal)
-                if len(fixed):
-                    reduction.forcing.append(ForcingRow(int(rows[k]), columns, entries, fixed, is_maximal))
+                if fixed is not None:
+                    if len(fixed):
+                        reduction.forcing.append(ForcingRow(int(rows[k]), columns, entries, fixed, is_maximal))
                     removed.append(k)
                     break
         keep(reduction, np.setdiff1d(np.arange(len(sides)), removed))
@@ -311,22 +312,25 @@ def _find_candidates(M: sp.csr_array, sides: FloatArray, reduction: Reduction) -
 
 def _force_to_bounds(
     reduction: Reduction, columns: IntArray, entries: FloatArray, side: float, is_maximal: bool
-) -> IntArray:
-    """Fix the variables of a row that hold only at their bounds, and return those that were not fixed before."""
+) -> IntArray | None:
+    """Fix the variables of a row that holds only at their bounds; return those that were not fixed before.
+
+    None if the row does not force its variables.
+    """
     ends = np.where((entries > 0.0) == is_maximal, reduction.ub[columns], reduction.lb[columns])
-    fixed = columns[reduction.lb[columns] < reduction.ub[columns]]
     if not np.isfinite(ends).all():
-        return fixed[:0]
+        return None
     terms = [Fraction(a) * Fraction(end) for a, end in zip(entries.tolist(), ends.tolist(), strict=True)]
     excess = sum(terms, Fraction(0)) - Fraction(side)
     change = _compute_relative_size(excess, max(sum(map(abs, terms), Fraction(0)), abs(Fraction(side))))
-    if change > ROUNDING or not len(fixed):
-        return fixed[:0]
+    if change > ROUNDING:
+        return None
     if change > reduction.allowed:
         is_empty = excess < 0 if is_maximal else excess > 0
         reduction.contradicts_by_rounding = reduction.contradicts_by_rounding or is_empty
-        return fixed[:0]
+        return None
     reduction.change = max(reduction.change, change)
+    fixed = columns[reduction.lb[columns] < reduction.ub[columns]]
     reduction.lb[columns] = reduction.ub[columns] = ends
     return fixed
 
