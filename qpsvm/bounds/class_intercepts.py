@@ -1,7 +1,7 @@
 """Find the best intercepts of an all-in-one machine for given w_c (`find_class_intercepts`).
 
-The values ⟨w_c, φ(x_i)⟩ are given. Any b gives a primal point; the best one minimises Σ_i L_i of (JOINT.2), a convex
-piecewise linear function of k numbers that depends on their differences only.
+The values u_ic = ⟨w_c, φ(x_i)⟩ are given. Any b gives a primal point; the best one minimises Σ_i L_i of (JOINT.2), a
+convex piecewise linear function of k numbers that depends on their differences only.
 
     (JB.1)  rows with 0 < α_ic < C_i have t_ic = 0, (JOINT.6), which determines b_y − b_c; with a shared slack and
             Σ_c α_ic = C_i, the t_ic with α_ic > 0 are equal. The b that fits best is a least-squares solution
@@ -53,67 +53,66 @@ TOTAL_CAPACITY = 2**29
 def find_class_intercepts(
     dual: AllInOneDual, alpha: FloatArray, u: FloatArray, half_norm: float, slopes: Mapping[str, float]
 ) -> FloatArray:
-    """Return b (k,) for α (m,) and ⟨w_c, φ(x_i)⟩ (k n,): that of α if it is penalised, else the best one found."""
+    """Return b (k,) for α (m,) and u, class by class, (k n,): that of α if it is penalised, else the best one found."""
     if dual.intercept != "free":
         return dual.extract_intercepts(slopes)
     a = dual.unflatten_alpha(alpha)
-    values = u.reshape(dual.k, -1).T
-    b = fit_free_rows(dual, a, values)
-    loss = _sum_losses(dual, values, b)
-    worth = dual.level * float(a.sum()) - half_norm
-    if half_norm + loss - worth <= GOOD_GAP * abs(half_norm + loss):
+    u = u.reshape(dual.k, -1).T
+    b = fit_free_rows(dual, a, u)
+    primal_value = half_norm + _sum_losses(dual, u, b)
+    dual_value = dual.level * float(a.sum()) - half_norm
+    if primal_value - dual_value <= GOOD_GAP * abs(primal_value):
         return b
-    return improve_intercepts(dual, values, b, worth - half_norm)
+    return improve_class_intercepts(dual, u, b, dual_value - half_norm)
 
 
 def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> FloatArray:
-    """Return b of (JB.1), (k,), for α and ⟨w_c, φ(x_i)⟩, (n, k) each."""
+    """Return b of (JB.1), (k,), for α and u, (n, k) each."""
     C = dual.upper[:, None]
     positive = alpha > FREE_SHARE * C
-    missing = dual.compute_shortfalls(u)
-    normal = np.zeros((dual.k, dual.k))
-    right = np.zeros(dual.k)
+    shortfalls = dual.compute_shortfalls(u)
+    normal_matrix = np.zeros((dual.k, dual.k))
+    right_side = np.zeros(dual.k)
 
-    def add_difference(i: IntArray, j: IntArray, differences: FloatArray) -> None:
-        """Add the equations b_i − b_j = differences, (r,) each."""
+    def add_equations(i: IntArray, j: IntArray, differences: FloatArray) -> None:
+        """Add the equations b_i − b_j = differences, (r,) each, to the normal equations."""
         for rows, columns, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)):
-            np.add.at(normal, (rows, columns), sign)
-        np.add.at(right, i, differences)
-        np.add.at(right, j, -differences)
+            np.add.at(normal_matrix, (rows, columns), sign)
+        np.add.at(right_side, i, differences)
+        np.add.at(right_side, j, -differences)
 
     if dual.has_shared_slack:
-        full = alpha.sum(axis=1) >= (1.0 - FREE_SHARE) * dual.upper
-        free = positive & ~full[:, None]
-        rows = np.flatnonzero(full & (positive.sum(axis=1) > 1))
-        first = alpha[rows].argmax(axis=1)
-        others = positive[rows]
-        others[np.arange(len(rows)), first] = False
-        position, rival = np.nonzero(others)
-        add_difference(
-            first[position], rival, missing[rows[position], rival] - missing[rows[position], first[position]]
-        )
+        is_full = alpha.sum(axis=1) >= (1.0 - FREE_SHARE) * dual.upper
+        is_free = positive & ~is_full[:, None]
+        full = np.flatnonzero(is_full & (positive.sum(axis=1) > 1))
+        first = alpha[full].argmax(axis=1)
+        others = positive[full]
+        others[np.arange(len(full)), first] = False
+        index, rival = np.nonzero(others)
+        sample, first_rival = full[index], first[index]
+        add_equations(first_rival, rival, shortfalls[sample, rival] - shortfalls[sample, first_rival])
     else:
-        free = positive & (alpha < (1.0 - FREE_SHARE) * C)
-    sample, rival = np.nonzero(free)
-    add_difference(dual.label[sample], rival, missing[sample, rival])
-    b: FloatArray = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64, copy=False)
+        is_free = positive & (alpha < (1.0 - FREE_SHARE) * C)
+    sample, rival = np.nonzero(is_free)
+    add_equations(dual.label[sample], rival, shortfalls[sample, rival])
+    b: FloatArray = np.linalg.lstsq(normal_matrix, right_side, rcond=None)[0].astype(np.float64, copy=False)
     return _centre(b)
 
 
-def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_loss: float = 0.0) -> FloatArray:
+def improve_class_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_loss: float) -> FloatArray:
     """Improve b (k,) by (JB.2) while Σ_i L_i is noticeably above `min_loss`: single classes first, then sets."""
     best = b
     loss = _sum_losses(dual, u, b)
     total_penalty = float(dual.upper.sum())
     for _ in range(MAX_SWEEPS):
         b = best.copy()
-        previous_loss = loss
         for single in np.eye(dual.k, dtype=bool):
             b += _minimise_along(dual, u, b, single) * single
         new_loss = _sum_losses(dual, u, b)
-        if new_loss < previous_loss:
+        is_worthwhile = loss - new_loss > MIN_SWEEP_GAIN * (loss - min_loss)
+        if new_loss < loss:
             best, loss = b, new_loss
-        if not previous_loss - new_loss > MIN_SWEEP_GAIN * (previous_loss - min_loss):
+        if not is_worthwhile:
             break
     for tie_width in TIE_WIDTHS if loss - min_loss <= MAX_REMAINING_SHARE * loss else ():
         for _ in range(MAX_MOVES):
@@ -121,14 +120,11 @@ def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_los
             if not moving.any() or moving.all():
                 break
             b = best + _minimise_along(dual, u, best, moving) * moving
-            previous_loss = loss
             new_loss = _sum_losses(dual, u, b)
-            if new_loss < previous_loss:
+            is_worthwhile = loss - new_loss > MIN_MOVE_GAIN * (loss - min_loss) + MIN_LOSS_CHANGE * loss
+            if new_loss < loss:
                 best, loss = b, new_loss
-            if (
-                not previous_loss - new_loss
-                > MIN_MOVE_GAIN * (previous_loss - min_loss) + MIN_LOSS_CHANGE * previous_loss
-            ):
+            if not is_worthwhile:
                 break
         if tie_width * dual.level * total_penalty <= MIN_TIE_SHARE * (loss - min_loss):
             break
@@ -141,7 +137,7 @@ def _centre(b: FloatArray) -> FloatArray:
 
 
 def _sum_losses(dual: AllInOneDual, u: FloatArray, b: FloatArray) -> float:
-    """Return Σ_i L_i at b (k,), given ⟨w_c, φ(x_i)⟩, (n, k)."""
+    """Return Σ_i L_i at b (k,), given u, (n, k)."""
     return float(dual.compute_losses(dual.compute_shortfalls(u + b)).sum())
 
 
@@ -200,8 +196,8 @@ def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _
     np.add.at(single_costs, t.argmax(axis=1)[~several], dual.upper[~several])
     np.add.at(single_costs, dual.label, -dual.upper)
     packed = np.packbits(is_tied[several], axis=1)  # as text: np.unique is faster for text than for rows
-    _, places, set_index = np.unique(packed.view(f"S{packed.shape[1]}"), return_index=True, return_inverse=True)
-    sets = is_tied[several][places]
+    _, first, set_index = np.unique(packed.view(f"S{packed.shape[1]}"), return_index=True, return_inverse=True)
+    sets = is_tied[several][first]
     weights = np.bincount(set_index.ravel(), dual.upper[several], minlength=len(sets)).tolist()
     total = float(np.abs(single_costs).sum()) + sum(weights)
     edges: list[tuple[int, int, float]] = []
@@ -232,20 +228,20 @@ def _minimise_along(dual: AllInOneDual, u: FloatArray, b: FloatArray, moving: ND
     t = dual.compute_shortfalls(u + b)
     own_moves = moving[dual.label]
     if dual.has_shared_slack:
-        points = np.where(moving, -np.inf, t).max(axis=1) - np.where(moving, t, -np.inf).max(axis=1)
+        breakpoints = np.where(moving, -np.inf, t).max(axis=1) - np.where(moving, t, -np.inf).max(axis=1)
         weights = dual.upper
-        falling = float(dual.upper[own_moves].sum())
+        descent = float(dual.upper[own_moves].sum())
     else:
         out = own_moves[:, None] & ~moving
         into = ~own_moves[:, None] & moving
         C = np.broadcast_to(dual.upper[:, None], t.shape)
-        points = np.concatenate([t[out], -t[into]])
+        breakpoints = np.concatenate([t[out], -t[into]])
         weights = np.concatenate([C[out], C[into]])
-        falling = float(C[out].sum())
-    order = np.argsort(points)
-    slopes = np.cumsum(weights[order]) - falling
-    j = min(int(np.searchsorted(slopes, 0.0)), len(points) - 1)
-    low = float(points[order[j]])
-    if slopes[j] == 0.0 and j + 1 < len(points):  # flat up to the next breakpoint: take the middle
-        return 0.5 * (low + float(points[order[j + 1]]))
+        descent = float(C[out].sum())
+    order = np.argsort(breakpoints)
+    slopes = np.cumsum(weights[order]) - descent  # after each breakpoint; −descent before the first
+    j = min(int(np.searchsorted(slopes, 0.0)), len(order) - 1)
+    low = float(breakpoints[order[j]])
+    if slopes[j] == 0.0 and j + 1 < len(order):  # flat up to the next breakpoint: take the middle
+        return 0.5 * (low + float(breakpoints[order[j + 1]]))
     return low

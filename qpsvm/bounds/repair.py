@@ -55,19 +55,18 @@ def make_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
         alpha = _remove_common_part(dual, alpha)
     if not equalities:
         return clip_to_box(alpha, dual.upper)
-    if (part := equalities[0]).rows is None:
-        return _remove_surplus(_repair_all_rows(dual, part, alpha), dual.upper, part, part.column)
+    if equalities[0].rows is None:  # an equality over all rows is the only one
+        return _repair_all_rows(dual, equalities[0], alpha)
     a = clip_to_box(alpha, dual.upper)
     for part in equalities:
-        upper = part.restrict(dual.upper)
         rows = part.row_indices
-        projected = project_on_capped_simplex(alpha[rows], upper, part.total, a[rows])
-        a[rows] = _remove_surplus(projected, upper, part)
+        upper = part.restrict(dual.upper)
+        a[rows] = _remove_surplus(project_on_capped_simplex(alpha[rows], upper, part.total, a[rows]), upper, part)
     return a
 
 
 def make_start_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """Return a feasible α (m,) near the given one, by (REPAIR.4) with the same entries at bounds if possible."""
+    """Return a feasible α (m,) near the given one, with the same entries at bounds if possible, (REPAIR.4)."""
     equalities = [part for part in dual.parts if not part.ridge]
     if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
         return make_feasible(dual, alpha)
@@ -83,7 +82,7 @@ def make_start_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 
 
 def fix_constraint_multipliers(dual: SVMDual, constraints: LinearConstraints, multipliers: FloatArray) -> SVMDual:
-    """Return the machine's dual for fixed multipliers λ (p,) of linear constraints: its totals are e − E_Uᵀλ."""
+    """Return the dual without linear constraints, for fixed multipliers λ (p,) of theirs: its totals are e − E_Uᵀλ."""
     machine = constraints.unconstrained_dual
     totals = [group.total - float(group.column[machine.m :] @ multipliers) for group in dual.groups]
     groups = zip(machine.groups, totals, strict=True)
@@ -113,15 +112,9 @@ def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass
     plus_sum = float(np.add.reduce(weighted, where=plus))
     minus_sum = -float(np.add.reduce(weighted, where=~plus))
     if plus_sum - mass > minus_sum:
-        heavy = plus
-        light = column < 0
-        target_sum = minus_sum + mass
-        heavy_sum = plus_sum
+        heavy, light, heavy_sum, target_sum = plus, column < 0, plus_sum, minus_sum + mass
     else:
-        heavy = column < 0
-        light = plus
-        target_sum = plus_sum - mass
-        heavy_sum = minus_sum
+        heavy, light, heavy_sum, target_sum = column < 0, plus, minus_sum, plus_sum - mass
     if target_sum >= 0.0 and heavy_sum > 0.0:
         np.multiply(clipped, target_sum / heavy_sum, out=clipped, where=heavy)
         return clipped
@@ -155,13 +148,13 @@ def project_on_capped_simplex(
     snapped = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
     if _has_sum(snapped, mass):
         return snapped
-    return _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
+    return _restore_sum(_adjust_free_entries(x, caps, mass), caps, mass)
 
 
 def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
     """Repair α (m,) of a machine with linear constraints, (REPAIR.7)."""
     machine = constraints.unconstrained_dual
-    share = 1.0
+    scale = 1.0
     multipliers = np.clip(alpha[machine.m :], 0.0, LARGEST)
     for i, j in constraints.opposite_pairs:
         multipliers[[i, j]] -= multipliers[[i, j]].min()
@@ -171,13 +164,13 @@ def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alph
         column = part.column[: machine.m]
         constraint_sum = float(part.column[machine.m :] @ multipliers)
         with np.errstate(invalid="ignore"):  # 0 times ∞ occurs where the column is 0
-            ends = [np.where(side * column > 0.0, machine.upper * column, 0.0).sum() for side in (1.0, -1.0)]
-        max_sum, min_sum = map(float, ends)
-        # total − share·constraint_sum has to be a possible sum of the machine, between min_sum and max_sum
+            max_sum = float(np.where(column > 0.0, machine.upper * column, 0.0).sum())
+            min_sum = float(np.where(column < 0.0, machine.upper * column, 0.0).sum())
+        # total − scale·constraint_sum has to be a possible sum of the machine, between min_sum and max_sum
         limit = part.total - (max_sum if constraint_sum < 0.0 else min_sum)
         if abs(constraint_sum) > abs(limit):
-            share = min(share, limit / constraint_sum * (1.0 - SMALL_SHARE))
-    multipliers *= max(share, 0.0)
+            scale = min(scale, limit / constraint_sum * (1.0 - SMALL_SHARE))
+    multipliers *= max(scale, 0.0)
     reduced_dual = fix_constraint_multipliers(dual, constraints, multipliers)
     return np.concatenate([make_feasible(reduced_dual, alpha[: machine.m]), multipliers])
 
@@ -193,14 +186,15 @@ def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 
 
 def _repair_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
-    """Repair α (m,) for one equality over all rows, by (REPAIR.2) or (REPAIR.3)."""
-    if part.total == 0.0:
-        return balance_sides(alpha, part.column, dual.upper)
-    if part.total > 0.0 and bool((part.column > 0).all()):
-        return _project_weighted(alpha, part.column, dual.upper, part.total)
-    if part.total < 0.0 and bool((part.column < 0).all()):
-        return _project_weighted(alpha, -part.column, dual.upper, -part.total)
-    return balance_sides(alpha, part.column, dual.upper, part.total)
+    """Repair α (m,) for one equality over all rows, by (REPAIR.2) or (REPAIR.3), and (REPAIR.9)."""
+    column, upper, total = part.column, dual.upper, part.total
+    if total > 0.0 and bool((column > 0).all()):
+        a = _project_weighted(alpha, column, upper, total)
+    elif total < 0.0 and bool((column < 0).all()):
+        a = _project_weighted(alpha, -column, upper, -total)
+    else:
+        a = balance_sides(alpha, column, upper, total)
+    return _remove_surplus(a, upper, part, column)
 
 
 def _project_weighted(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
@@ -227,9 +221,9 @@ def _remove_surplus(
     if len(equal):
         alpha[equal[0]] = 0.0
         return alpha
-    a, free_upper = alpha[rows], upper[rows]
+    a, caps = alpha[rows], upper[rows]  # the free entries
     for _ in range(MAX_CARRIERS):
-        k = _find_carrier(a, free_upper, abs(surplus))
+        k = _find_carrier(a, caps, abs(surplus))
         if k < 0:
             break
         sign = 1.0 if column is None else float(column[rows[k]])
@@ -248,7 +242,7 @@ def _find_carrier(a: FloatArray, upper: FloatArray, step: float) -> int:
     """Return the index of the smallest α (r,) far above a step that can also increase by it; −1 if there is none."""
     if not len(a):
         return -1
-    k = int(a.argmin())
+    k = int(a.argmin())  # in most cases this is it
     if a[k] * SMALL_SHARE >= step and a[k] + step < upper[k]:
         return k
     candidates = ((a * SMALL_SHARE >= step) & (a + step < upper)).nonzero()[0]
@@ -286,10 +280,7 @@ def _snap_to_bounds(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
 
 
 def _adjust_free_entries(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Correct the sum of x to the mass by the free entries, in place: (m,) each.
-
-    Each entry changes in proportion to its slack, so that small ones keep their digits.
-    """
+    """Correct the sum of x by its free entries in place, in proportion to their slack: small ones keep their digits."""
     is_free = (x > 0) & (x < caps)
     if not is_free.any():
         return x
@@ -301,8 +292,8 @@ def _adjust_free_entries(x: FloatArray, caps: FloatArray, mass: float) -> FloatA
     return x
 
 
-def _scale_to_sum(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Scale x in [0, caps] to Σx = mass, in case rounding of τ lost the sum: (m,) each."""
+def _restore_sum(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Scale x down, or raise it in proportion to its slack, to Σx = mass if rounding of τ lost the sum: (m,) each."""
     slack = np.minimum(caps, mass) - x
     sum_of_x, total_slack = float(x.sum()), float(slack.sum())
     if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:

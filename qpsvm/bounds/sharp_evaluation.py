@@ -1,6 +1,6 @@
 """Compute f, the violations t and w(α) of a certified point with smaller error bounds (`SharpEvaluator`).
 
-α and b do not change, and w changes only in `refine_weights`. The gap falls because its error bounds are narrower.
+α and b do not change, and w changes only in `refine_weights`. The gap falls because it contains these error bounds.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class SharpEvaluator:
 
         ‖x − c‖² comes from differences of the caller's samples and centre. An error of μ counts once, as ½·2μ = μ.
         """
-        square, square_radius = dot_with_bound(w, w, 2.0 * point.centred_b)  # R²
-        evaluated = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
+        R_squared, R_squared_error = dot_with_bound(w, w, 2.0 * point.centred_b)
+        evaluated = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), R_squared)
         if evaluated is None:
             return None
         rows_t, rows_radius = evaluated
-        rows_radius = rows_radius + 0.5 * square_radius + point.centred_b_radius
+        rows_radius = rows_radius + 0.5 * R_squared_error + point.centred_b_radius
         return self._replace_violations(point, self._enclose_a_priori(point), rows, rows_t, rows_radius)
 
     def _enclose_a_priori(self, point: Certificate) -> EvaluatedViolations:
@@ -117,34 +117,32 @@ class SharpEvaluator:
     def _replace_violations(
         point: Certificate, enclosure: EvaluatedViolations, rows: IntArray, rows_t: FloatArray, rows_radius: FloatArray
     ) -> Certificate:
-        """Return the point with the violations `enclosure`, changed in place at some rows. Shapes: rows, … (r,)."""
+        """Return the point with the violations of `enclosure`, but those given at some rows, (r,) each."""
         enclosure.t[rows], enclosure.radius[rows] = rows_t, rows_radius
         yf = point.yf.copy()
         yf[rows] = point.margin[rows] - rows_t
         return point.replace(yf=yf, evaluated=enclosure)
 
     def refine_weights(self, point: Certificate) -> Certificate:
-        """Evaluate ‖w − w(α)‖ in double-double, and replace w by w(α) if that reduces the gap."""
+        """Return the point with ‖w − w(α)‖ from double-double, and w replaced by w(α) if that reduces the gap."""
         if point.w is None or self.space.is_affine:  # the centre of a ball is w(α), up to the rounding of its floats
             return point
         weights = self._evaluate_dual_weights(point.alpha)
         if weights is None:
             return point
         dual_w, radius = weights
-        before = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
+        measured = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
         if self.gap_bounder.is_homogeneous and not self.svm.has_curvature and not self.svm.penalised_groups:
-            before = before.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))  # D has no other term
+            measured = measured.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))  # D has no other term
         rounding = 8.0 * UNIT * float(np.linalg.norm(dual_w))  # a closer w is as good as w(α)
-        if not before.weight_distance > rounding or not np.isfinite(dual_w).all():  # `not >` as either may be NaN
-            return before
+        if not measured.weight_distance > rounding or not np.isfinite(dual_w).all():  # `not >` as either may be NaN
+            return measured
         u = self.svm.at_rows(self.space.rows.margins(dual_w))
         half_norm = 0.5 * float(dual_w @ dual_w)
-        after = before.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
-        after = rescale(self.space, self.svm, after, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
-        after = self.gap_bounder.update_gap(after)
-        if after.gap < self.gap_bounder.update_gap(before).gap:
-            return after
-        return before
+        replaced = measured.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
+        replaced = rescale(self.space, self.svm, replaced, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
+        replaced = self.gap_bounder.update_gap(replaced)
+        return replaced if replaced.gap < self.gap_bounder.update_gap(measured).gap else measured
 
     def _evaluate_dual_weights(self, alpha: FloatArray) -> tuple[FloatArray, float] | None:
         """Return w(α), (d,), and a bound of the norm of its error; None if too expensive. Shapes: alpha (m,)."""

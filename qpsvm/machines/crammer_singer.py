@@ -1,4 +1,4 @@
-"""All-in-one multiclass SVM with one slack per sample (Crammer & Singer 2001), from primal to dual and back.
+"""All-in-one multiclass SVM with one slack per sample (Crammer & Singer 2001): its derivation and its class.
 
 Derivation
 ----------
@@ -25,8 +25,8 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
     (CSMC.12)  strong duality:  the optimal values of (CSMC.2) and (CSMC.9) differ in sign only
     (CSMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic α_ic (f_y − f_c − 1 + ξ_i) + Σ_i (C_i − Σ_c α_ic) ξ_i
                ≥ 0,  plus ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
-    (CSMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the C:  f_2 − f_1 is its f, and
-               P is half of its value
+    (CSMC.14)  two classes:  w_1 = −w_2, and f_2 − f_1, with the weights 2w_2, is the f of a C-SVM with twice the C,
+               whose P is twice as large
 
 Implementation
 --------------
@@ -40,7 +40,7 @@ from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
 class CrammerSinger(AllInOneProblem):
-    """All-in-one multiclass machine: f of the own class exceeds that of every other by 1, with one slack per sample.
+    """All-in-one multiclass SVM: f of a sample's class is to exceed every other by 1, with one slack per sample.
 
     Parameters
     ----------

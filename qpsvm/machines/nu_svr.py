@@ -1,13 +1,13 @@
-"""The ν-SVR (Schölkopf et al. 2000): the width of the tube is a variable, ν bounds fractions.
+"""The ν-SVR (Schölkopf et al. 2000): the width of the tube is a variable, and ν bounds the share outside it.
 
 Derivation
 ----------
 f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scaled as in LIBSVM.
 
-    (NUSVR.1)  loss:  C_i max(0, |t_i − f(x_i)| − ε), where ε is a variable that costs ν ΣC_i a unit
+    (NUSVR.1)  loss:  C_i max(0, |t_i − f(x_i)| − ε), where ε is a variable that costs ν ΣC_i per unit
     (NUSVR.2)  primal:  minimise ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)  over w, b, ε, ξ, ξ*  subject to t_i − f(x_i) ≤ ε
-               + ξ_i,  f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  ε ≥ 0 need not be asked for, as a negative ε saves ν ΣC_i a
-               unit and costs ΣC_i or more
+               + ξ_i,  f(x_i) − t_i ≤ ε + ξ*_i,  ξ, ξ* ≥ 0;  ε ≥ 0 is implied, as a negative ε saves ν ΣC_i per unit
+               and costs ΣC_i or more
     (NUSVR.3)  Lagrangian:  L = ½‖w‖² + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i) − Σ α⁺_i (ε + ξ_i − t_i + f(x_i))
                − Σ α⁻_i (ε + ξ*_i + t_i − f(x_i)) − Σ (η_i ξ_i + η*_i ξ*_i),  α⁺, α⁻, η, η* ≥ 0
     (NUSVR.4)  ∂L/∂w = 0:  w = Σ β_i φ(x_i)
@@ -31,9 +31,8 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scale
     (NUSVR.18)  weak duality:  for every α of (NUSVR.11) and every w, b, ε, ξ, ξ* of (NUSVR.2),  P − D =
                 ½‖w − w(α)‖² + Σ [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
 
-ε ≥ 0 is not asked for: ε < 0 would save ν ΣC_i a unit and cost ΣC_i or more, so that for ν < 1 it never pays. For ν = 1
-it may cost the same, and no negative ε is given. Beyond 1, ε would pay itself, and the best tube would have none: such
-a ν is refused.
+For ν < 1 a negative ε is never optimal. For ν = 1 it may cost the same as 0, and 0 is returned. A ν > 1 is refused: the
+optimal ε may be negative, and with ε ≥ 0 it is 0.
 """
 
 from __future__ import annotations
@@ -61,14 +60,15 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class NuSVR(RegressionProblem):
-    """Regression with ν instead of ε: at most this share of the samples lies beyond the tube, at least as many support.
+    """Regression with ν in place of ε: at most this share of the samples is outside the tube.
 
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
         Penalty per unit beyond the tube, positive.
     nu : float, default=0.5
-        In (0, 1]: of ΣC_i, what samples beyond the tube may have at most.
+        In (0, 1]: of ΣC_i, at most this share belongs to samples outside the tube, at least this share to support
+        vectors.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class NuSVR(RegressionProblem):
 
     See Also
     --------
-    EpsilonSVR : With ε given, instead of ν.
+    EpsilonSVR : With ε in place of ν.
 
     References
     ----------
@@ -88,7 +88,7 @@ class NuSVR(RegressionProblem):
 
     Examples
     --------
-    What ν bounds, (NUSVR.16), and the tube that comes of it:
+    What ν bounds, (NUSVR.16), for the tube of the optimal width:
 
     >>> import numpy as np
     >>> import qpsvm
@@ -132,19 +132,17 @@ class NuSVR(RegressionProblem):
         return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
     def _get_epsilon(self, certificate: Certificate | None = None) -> float:
-        if certificate is None:
-            return 0.0
-        return max(certificate.multipliers["epsilon"], 0.0)
+        return 0.0 if certificate is None else max(certificate.multipliers["epsilon"], 0.0)
 
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        found = dict(certificate.intervals)
+        intervals = dict(certificate.intervals)
         epsilon = self._get_epsilon(certificate)
-        if "epsilon" in found:
-            low, high = found["epsilon"]
-            found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
-        return {"epsilon": epsilon}, found
+        if "epsilon" in intervals:
+            low, high = intervals["epsilon"]
+            intervals["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
+        return {"epsilon": epsilon}, intervals
 
     def _build_specification(self) -> Specification:
         C = compute_active_penalties(self.C, self.samples)
@@ -153,7 +151,7 @@ class NuSVR(RegressionProblem):
         return self._specify_two_sided(0.0, concatenate_rationals(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 
     def equivalent_epsilon_svr(self, result: SVMResult) -> EpsilonSVR:
-        """Return the ε-SVR with the same f: ε is the width that the result found, C is the same (Chang & Lin 2002).
+        """Return the ε-SVR with the same f: its C is the same, its ε that of the result (Chang & Lin 2002).
 
         Parameters
         ----------
@@ -163,7 +161,7 @@ class NuSVR(RegressionProblem):
         Returns
         -------
         EpsilonSVR
-            The α found here is optimal there, too.
+            The α of the result is optimal for it, too.
 
         Raises
         ------

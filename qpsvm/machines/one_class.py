@@ -128,12 +128,12 @@ class OneClass(NoveltyProblem):
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         low, high = certificate.b_interval  # (ONE.12), (ONE.19)
-        return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}
+        return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}  # 0 − 0 is 0, but −0 would be printed
 
     def _build_specification(self) -> Specification:
         s = self._select_active(self.sample_weight)
-        nu_sum = Fraction(self.nu) * sum_weights(self.samples)
-        balance = Equality("mass", multiplier="b", entry=None, total=nu_sum, formula="1ᵀα = ν Σs_i")  # (ONE.5), E = 1
+        mass = Fraction(self.nu) * sum_weights(self.samples)
+        balance = Equality("mass", multiplier="b", entry=None, total=mass, formula="1ᵀα = ν Σs_i")  # (ONE.5), E = 1
         return Specification(sign=np.ones(len(s)), level=0.0, upper=s, groups=(balance,))  # (ONE.2), (ONE.10)
 
     def equivalent_svdd(self) -> Problem:
@@ -166,14 +166,14 @@ class OneClass(NoveltyProblem):
 
 
 def check_constant_diagonal(problem: Problem) -> None:
-    """Check that K(x, x) is the same for all samples, so that a plane and a ball agree. Raises UnsupportedError."""
+    """Check that K(x, x) is the same for all samples, as (SVDD.20) requires. Raises UnsupportedError."""
     diagonal = problem.space.gram.diagonal()
     low_index, high_index = int(np.argmin(diagonal)), int(np.argmax(diagonal))
     low, high = float(diagonal[low_index]), float(diagonal[high_index])
     if high - low > CONSTANT_TOL * high:
         low_row, high_row = problem.active_rows[[low_index, high_index]]
         raise UnsupportedError(
-            f"a one-class SVM and an SVDD are the same where K(x, x) is one number; with {problem.kernel} it is "
+            f"a one-class SVM and an SVDD are the same if K(x, x) is constant; with {problem.kernel} it is "
             f"{low:g} at row {low_row} and {high:g} at row {high_row}; take an RBF kernel, or divide K(x, z) by "
             "the square root of K(x, x) K(z, z)"
         )

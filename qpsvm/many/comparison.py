@@ -159,10 +159,9 @@ class CompareOptions:
         requested = {"time_limit": self.time_limit, "max_iter": self.max_iter}
         if backend is not None and backend.abilities.is_educational and self.time_limit is None:
             requested["time_limit"] = STUDY_SECONDS
-        set_limits = {name: value for name, value in requested.items() if value is not None}
-        enforced = set_limits if backend is None else backend.abilities.enforced_limits
-        limits: dict[str, Any] = {name: value for name, value in set_limits.items() if name in enforced}
-        return limits, [name for name in set_limits if name not in enforced]
+        limits: dict[str, Any] = {name: value for name, value in requested.items() if value is not None}
+        unenforced = [name for name in limits if backend is not None and name not in backend.abilities.enforced_limits]
+        return {name: value for name, value in limits.items() if name not in unenforced}, unenforced
 
 
 def iter_comparison(
@@ -171,14 +170,11 @@ def iter_comparison(
     forms: Form | Sequence[Form] | None,
     options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
-    """Yield the rows of `compare`, each as soon as it is complete. Wrong arguments raise an error at once."""
+    """Return an iterator of the rows of `compare`, each solved when it is asked for. Arguments are checked at once."""
     if not isinstance(problem, (Problem, QP)):
         kind = type(problem).__name__
         raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
-    if names is None:
-        all_names = backends.names()
-    else:
-        all_names = _as_unique_names(names, "backends")
+    all_names = backends.names() if names is None else _as_unique_names(names, "backends")
     unique_forms: Sequence[Any] | None = None if forms is None else _as_unique_names(forms, "forms")
     for form in unique_forms or ():
         check_form(form)
@@ -237,15 +233,14 @@ def _iter_backend_rows(
     """Yield the rows of an installed backend, for these forms or, by default, for those that it accepts."""
     traits = find_problem_traits(problem)
     n_rows = measure_size(problem).rows
-    first = backend.find_preferred_form(problem.space.is_linear)
-    candidates = forms or ([first] if backend.abilities.is_educational else get_args(Form))
+    preferred = backend.find_preferred_form(problem.space.is_linear)
+    candidates = forms or ([preferred] if backend.abilities.is_educational else get_args(Form))
     refusals = {form: backend.explain_refusal(traits, n_rows, form) for form in candidates}
-    if forms is None:
-        accepted = [form for form, reason in refusals.items() if reason is None]
-        if not accepted:
-            reason = backend.explain_refusal(traits, n_rows, first) or "it takes neither form of this problem"
+    if forms is None:  # a refused form has no row, but if both are refused, one row says why
+        refusals = {form: None for form, refusal in refusals.items() if refusal is None}
+        if not refusals:
+            reason = backend.explain_refusal(traits, n_rows, preferred) or "it takes neither form of this problem"
             yield ComparisonRow(backend.name, None, "unsupported", note=reason)
-        refusals = dict.fromkeys(accepted)
     for form, refusal in refusals.items():
         if refusal is not None:
             yield ComparisonRow(backend.name, form, "unsupported", note=refusal)
@@ -265,7 +260,7 @@ def _solve_repeatedly(
     """Run a backend, None for the default choice, `options.repeat` times on one form, and summarise its results."""
     limits, unenforced = options.build_limits(backend)
     results: list[SVMResult | QPResult] = []
-    totals = []
+    times = []
     try:
         for _ in range(options.repeat):
             uncached: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
@@ -274,7 +269,7 @@ def _solve_repeatedly(
                 uncached, name, form, tol=options.tol, polish=options.polish, check=False, verbose=options.verbose,
                 **limits,
             )  # fmt: skip
-            totals.append(time.perf_counter() - start_time)
+            times.append(time.perf_counter() - start_time)
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             results.append(result)
@@ -283,15 +278,13 @@ def _solve_repeatedly(
     except BACKEND_ERRORS as error:
         return ComparisonRow(name, form, _name_failure(error), note=_describe_error(error))
     if isinstance(result, QPResult):
-        solver_name = result.solver.name
-        error_of_result = None
+        solver_name, message = result.solver.name, result.message
     else:
-        solver_name, error_of_result = result.backend, result.error
+        solver_name, message = result.backend, _describe_error(result.error) if result.error is not None else ""
     notes = [f"took {solver_name}"] if name == "auto" else []
     notes += [f"works without {' and '.join(unenforced)}, which it cannot enforce"] if unenforced else []
-    notes += [_describe_error(error_of_result)] if error_of_result is not None else []
-    notes += [result.message] if isinstance(result, QPResult) and result.message else []
-    return replace(_summarise_results(name, results, totals), note="; ".join(notes))
+    notes += [message] if message else []
+    return replace(_summarise_results(name, results, times), note="; ".join(notes))
 
 
 def _name_failure(error: BaseException) -> str:
@@ -300,7 +293,7 @@ def _name_failure(error: BaseException) -> str:
     return next((status for kind, status in statuses.items() if isinstance(error, kind)), "failed")
 
 
-def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], totals: Sequence[float]) -> ComparisonRow:
+def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], times: Sequence[float]) -> ComparisonRow:
     """Build the row of the results of one backend. If they differ, the last that is not optimal represents all."""
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
     form = support = margin = None
@@ -312,7 +305,7 @@ def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], total
         name, form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap, support, margin,
         result.iterations,
         statistics.median(each.build_time for each in results), statistics.median(each.solve_time for each in results),
-        statistics.median(totals), len(results), f"{result.solver.name} {result.solver.version}",
+        statistics.median(times), len(results), f"{result.solver.name} {result.solver.version}",
     )  # fmt: skip
 
 
@@ -340,10 +333,7 @@ def _take_few_rows(problem: Problem) -> Problem | None:
 
 def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
-    if backend.abilities.supports("time_limit"):
-        limits = {"time_limit": WARM_UP_SECONDS}
-    else:
-        limits = {}
+    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:
         result: Any = solve(warm_up_problem, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
     except BACKEND_ERRORS:  # the solve of the problem itself will report it
@@ -356,10 +346,9 @@ def _as_unique_names(names: str | Sequence[str], argument: str) -> tuple[str, ..
     """Return one name, or several without repetitions. Raises ParameterTypeError, ParameterError."""
     if isinstance(names, str):
         return (names,)
-    if isinstance(names, bytes) or not hasattr(names, "__iter__"):
-        raise errors.ParameterTypeError(f"{argument} must be a name or a sequence of names, got {format_value(names)}")
-    names = tuple(names)
-    if not all(isinstance(name, Hashable) for name in names):
+    is_iterable = hasattr(names, "__iter__") and not isinstance(names, bytes)
+    names = tuple(names) if is_iterable else names
+    if not is_iterable or not all(isinstance(name, Hashable) for name in names):
         raise errors.ParameterTypeError(f"{argument} must be a name or a sequence of names, got {format_value(names)}")
     unique_names = tuple(dict.fromkeys(names))
     if not unique_names:

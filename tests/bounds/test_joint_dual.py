@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.sparse
 
 import qpsvm
-from qpsvm.bounds.class_intercepts import fit_free_rows, improve_intercepts
+from qpsvm.bounds.class_intercepts import fit_free_rows, improve_class_intercepts
 from qpsvm.bounds.class_repair import project_on_simplex, repair_classes
 from qpsvm.bounds.proof.terms import RowBounds, bound_terms_above
 from qpsvm.program.all_in_one import AllInOneDual
@@ -108,7 +108,7 @@ def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
         u = X @ (X.T @ beta)
         half = 0.5 * float((beta * u).sum())
         below = dual.level * float(a.sum()) - 2.0 * half  # what no loss at this w is less than
-        b = improve_intercepts(dual, u, fit_free_rows(dual, a, u), below)
+        b = improve_class_intercepts(dual, u, fit_free_rows(dual, a, u), below)
         loss, least = (
             float(dual.compute_losses(dual.compute_shortfalls(u + at)).sum()) for at in (b, by_program(dual, u))
         )

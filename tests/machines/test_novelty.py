@@ -204,7 +204,7 @@ def test_plane_and_ball_are_not_one_elsewhere():
             turn = one.equivalent_svdd
         else:
             turn = one.equivalent_one_class
-        with pytest.raises(qpsvm.UnsupportedError, match=r"K\(x, x\) is one number; with Linear"):
+        with pytest.raises(qpsvm.UnsupportedError, match=r"K\(x, x\) is constant; with Linear"):
             turn()
 
 

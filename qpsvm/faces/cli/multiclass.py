@@ -25,7 +25,7 @@ from qpsvm.faces.cli.data import take_rows
 from qpsvm.faces.cli.predicted_labels import predict_rows
 from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import LETTERS, format_columns
+from qpsvm.many.grid.parameters import PARAMETER_SYMBOLS, format_columns
 from qpsvm.many.multiclass.split import MachineTemplate, Split, find_machine_class, split_classes
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
@@ -121,7 +121,7 @@ class MulticlassProblem:
     def title(self) -> str:
         """The machine with its parameters, and the number of machines."""
         parameters = "".join(
-            f"{LETTERS.get(name, name)} = {value:g}, "
+            f"{PARAMETER_SYMBOLS.get(name, name)} = {value:g}, "
             for name, value in self.unfitted.machine_settings.parameters.items()
         )
         return f"{self._machine_name}, {parameters}kernel {self.kernel}: {self._count_text}"

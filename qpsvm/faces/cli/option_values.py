@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from qpsvm.base.errors import describe_nearest
 from qpsvm.bounds.proof import checker
 from qpsvm.faces.cli.lists import BALANCED
-from qpsvm.many.grid.folds import SEEDS
+from qpsvm.many.grid.folds import N_SEEDS
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ def _make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
 
 
 def _make_integer_reader(low: int, what: str) -> Callable[[str], int]:
-    """Make a reader of whole numbers from `low` to `SEEDS` - 1; `range.index` raises `ValueError` for others."""
-    allowed = range(low, SEEDS)
+    """Make a reader of whole numbers from `low` to `N_SEEDS` - 1; `range.index` raises `ValueError` for others."""
+    allowed = range(low, N_SEEDS)
     return _make_reader(lambda text: allowed[allowed.index(int(text))], what)
 
 
@@ -50,7 +50,7 @@ read_names = _make_reader(
 read_numbers = _make_reader(lambda text: [float(part) for part in text.split(",")], "numbers separated by commas")
 read_fold_count = _make_integer_reader(2, "a whole number of folds, 2 or more")
 read_repeats = _make_integer_reader(1, "a whole number, 1 or more")
-read_seed = _make_integer_reader(0, f"a whole number from 0 to {SEEDS - 1}")
+read_seed = _make_integer_reader(0, f"a whole number from 0 to {N_SEEDS - 1}")
 
 
 def make_word_reader(known: Iterable[str]) -> Callable[[str], str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from qpsvm.faces.play.checks import as_choice, as_integer, as_number, as_object
 from qpsvm.machines import registry
-from qpsvm.many.grid.parameters import LETTERS
+from qpsvm.many.grid.parameters import PARAMETER_SYMBOLS
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PageParameter:
         """Return the parameter for the page."""
         fields = {name: value for name, value in asdict(self).items() if name != "accepted"}
         choices = None if self.choices is None else list(self.choices)
-        return fields | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
+        return fields | {"symbol": PARAMETER_SYMBOLS.get(self.name, self.name), "choices": choices}
 
 
 def read_settings(parameters: tuple[PageParameter, ...], settings: Any, group: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError
 from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.exact.validation import ValidationCurves
-from qpsvm.many.grid.parameters import LETTERS
+from qpsvm.many.grid.parameters import PARAMETER_SYMBOLS
 
 PathQuantity = Literal["multipliers", "margin"]
 #: Values between the ends at which curves are evaluated, besides the breakpoints.
@@ -89,7 +89,7 @@ def exact_path(
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
     ax = make_axes(ax, (6.4, 4.8))
-    letter = LETTERS.get(path.parameter, path.parameter)
+    letter = PARAMETER_SYMBOLS.get(path.parameter, path.parameter)
     x = _choose_values(path)
     if show == "multipliers":
         handles, y_label = _draw_multipliers(ax, path, x, letter)
@@ -216,7 +216,7 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     handles = _draw_grid_means(ax, found) if found.axes else _draw_folds(ax, found)
     handles += _draw_minimum(ax, best)
     _set_scale(ax, found.interval.low, found.interval.high)
-    letter = LETTERS.get(found.parameter, found.parameter)
+    letter = PARAMETER_SYMBOLS.get(found.parameter, found.parameter)
     set_labels(ax, letter, "mean share of wrong labels")
     kernel = type(found.problem.kernel).__name__
     set_title(ax, f"{type(found.problem).__name__}, kernel {kernel}, {found.folds} folds, every {letter}")
@@ -230,7 +230,8 @@ def _draw_grid_means(ax: Axes, found: ValidationCurves) -> list[Any]:
         curve: Any = found.mean[index]
         color, style, _ = CURVES[k % len(CURVES)]
         values = (
-            f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}" for name, i in zip(found.axes, index, strict=True)
+            f"{PARAMETER_SYMBOLS.get(name, name)} = {found.axes[name][i]:.3g}"
+            for name, i in zip(found.axes, index, strict=True)
         )
         if len(curve.values):
             handles += _draw_steps(ax, curve, ", ".join(values), color, 1.5, style)

@@ -28,7 +28,7 @@ from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.faces.plotting.view import build_feature_labels
 from qpsvm.machines import AllInOneProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
-from qpsvm.many.grid.parameters import LETTERS, check_path_values, find_path_parameter
+from qpsvm.many.grid.parameters import PARAMETER_SYMBOLS, check_path_values, find_path_parameter
 from qpsvm.many.grid.path import path as solve_points
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -314,7 +314,7 @@ def _draw_curve(ax: Axes, found: CrossValidation) -> list[Any]:
     handles += draw_crosses(ax, x[_find_unsolved(found)[order]], UNSOLVED)
     if x[0] > 0 and x[-1] >= DECADE * x[0]:
         ax.set_xscale("log")
-    set_labels(ax, LETTERS.get(parameter, parameter), found.scoring)
+    set_labels(ax, PARAMETER_SYMBOLS.get(parameter, parameter), found.scoring)
     return handles
 
 
@@ -331,12 +331,12 @@ def _draw_map(ax: Axes, found: CrossValidation) -> list[Any]:
     if not np.isnan(found.mean).all():
         i, j = found.best_index
         place = int(np.flatnonzero(columns == i)[0]), int(np.flatnonzero(rows == j)[0])
-        best = ", ".join(f"{LETTERS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
+        best = ", ".join(f"{PARAMETER_SYMBOLS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
         handles += draw_ring(ax, *place, 13.0, f"best: {best}")
     unsolved = np.argwhere(_find_unsolved(found)[np.ix_(columns, rows)])
     if len(unsolved):
         handles += ax.plot(*unsolved.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
-    set_labels(ax, LETTERS.get(first, first), LETTERS.get(second, second))
+    set_labels(ax, PARAMETER_SYMBOLS.get(first, first), PARAMETER_SYMBOLS.get(second, second))
     return handles
 
 

@@ -24,28 +24,29 @@ from qpsvm.space.kernels.space import FeatureSpace
 def build_class_result(
     problem: DualStatement, dual: AllInOneDual, certificate: Certificate, **record: Any
 ) -> AllInOneResult:
-    """Build the result of a certified point; samples of weight 0 get α = 0 and C = 0.
+    """Build the result over all samples, of which those of weight 0 have α = 0 and C = 0.
 
     dual: The dual over the samples of positive weight, to which the certificate belongs.
-    record: Fields of the result that describe the solve.
+    record: Further fields of the result, which describe the solve.
     """
     samples, expand = problem.samples, problem._expand_from_dual
     model = _build_model(problem, dual.k, certificate)
-    alpha, violation = map(dual.unflatten_alpha, (certificate.alpha, certificate.best_violation))
+    alpha = dual.unflatten_alpha(certificate.alpha)
+    violation = dual.unflatten_alpha(certificate.best_violation)
     label = samples.target.astype(np.intp)
-    structure = replace(dual, label=label, upper=samples.expand_active(dual.upper))  # over all samples
+    full_dual = replace(dual, label=label, upper=samples.expand_active(dual.upper))  # over all samples
     shortfalls = expand(violation)
     if not samples.all_weights_positive:  # the certificate has no violations of samples of weight 0
         inactive = np.flatnonzero(samples.weight == 0)
         f = model.decision_function(problem.X[inactive])
-        shortfalls[inactive] = replace(structure, label=label[inactive]).compute_shortfalls(f)
-    margin = np.where(structure.own_class_mask, 0.0, dual.level)
+        shortfalls[inactive] = replace(full_dual, label=label[inactive]).compute_shortfalls(f)
+    margin = np.where(full_dual.own_class_mask, 0.0, dual.level)
     return build_frozen(
         AllInOneResult, alpha=expand(alpha), coef=expand(certificate.coef.reshape(dual.k, -1).T), b=model.b,
         b_interval=None, rho=dual.level, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
         rounding=certificate.rounding, kind=expand(_classify_variables(problem.space, dual, alpha, violation)),
-        yf=margin - shortfalls, margin=margin, upper=structure.upper, curvature=np.zeros(problem.n), unit=1.0,
-        structure=structure, extras={}, intervals={}, kinds=problem._kind_labels, model=model,
+        yf=margin - shortfalls, margin=margin, upper=full_dual.upper, curvature=np.zeros(problem.n), unit=1.0,
+        structure=full_dual, extras={}, intervals={}, kinds=problem._kind_labels, model=model,
         problem=copy_without_cache(problem), caveats=find_caveats(problem, certificate),
         **{"title": problem.title, **record},
     )  # fmt: skip
@@ -54,7 +55,7 @@ def build_class_result(
 def _classify_variables(
     space: FeatureSpace, dual: AllInOneDual, alpha: FloatArray, violation: FloatArray
 ) -> NDArray[np.int8]:
-    """Return the kinds of α as in `AllInOneResult.kind`: (n, k).
+    """Return the kinds of α, (n, k): 0 for 0, 2 for the bound, 1 between them, as in `AllInOneResult.kind`.
 
     As in `classify_samples`, no fixed threshold decides whether an α counts as 0 or as its bound. By (JOINT.6), an
     optimal α_ic is 0 if row (i, c) is violated less than allowed: by no more than 0, or with a shared slack by no more
@@ -65,22 +66,26 @@ def _classify_variables(
     alpha, violation (n, k): α, and t of (JOINT.1), which is negative beyond the margin.
     """
     C = dual.upper[:, None]
-    is_shared = dual.has_shared_slack
-    clear_slack = certifier.CLEAR_SLACK_SHARE * dual.level
+    if dual.has_shared_slack:
+        slack = np.maximum(violation.max(axis=1), 0.0)[:, None]
+        distance_to_bound = C - alpha.sum(axis=1)[:, None]
+        excess = slack - violation
+    else:
+        slack = violation
+        distance_to_bound = C - alpha
+        excess = -violation
     diagonal = np.maximum(space.centred_gram.diagonal(), certifier.MIN_CURVATURE_SHARE * space.scale)
     alpha_per_slack = 0.5 / diagonal[:, None]
-    allowed = np.maximum(violation.max(axis=1), 0.0)[:, None] if is_shared else 0.0
-    negligible = np.where(np.abs(allowed - violation) > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
     max_distance = certifier.MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))  # from 0 or from the bound
-    removable = np.maximum((allowed - violation) * alpha_per_slack, np.where(allowed > violation, negligible, 0.0))
-    is_zero = (alpha <= removable) & (alpha <= max_distance)
-    kind = np.where((alpha > 0.0) & ~is_zero, 1, 0).astype(np.int8)
-    slack = allowed if is_shared else violation
-    bound_slack = C - alpha.sum(axis=1)[:, None] if is_shared else C - alpha
-    negligible = np.where(slack > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
-    is_at_bound = bound_slack <= np.maximum(slack * alpha_per_slack, negligible)
-    kind[(kind == 1) & is_at_bound & (bound_slack <= max_distance)] = 2
-    return kind
+
+    def is_close(distance: FloatArray, slack: FloatArray) -> NDArray[np.bool_]:
+        """Return whether α counts as 0, or as its bound, at this distance from it and with a slack that implies it."""
+        is_clear = slack > certifier.CLEAR_SLACK_SHARE * dual.level
+        negligible = np.where(is_clear, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+        return (distance <= np.maximum(slack * alpha_per_slack, negligible)) & (distance <= max_distance)
+
+    is_zero = ~(alpha > 0.0) | is_close(alpha, excess)
+    return np.where(is_zero, 0, np.where(is_close(distance_to_bound, slack), 2, 1)).astype(np.int8)
 
 
 def _build_model(problem: DualStatement, k: int, point: Certificate) -> AllInOneModel:

@@ -1,7 +1,7 @@
-"""Measure how far each sample moves the machine, from the exact leave-one-out machines (`influence`).
+"""Measure how the machine changes without each sample, from the exact leave-one-out machines (`influence`).
 
     (INFLUENCE.1)  ‖w − w₋ᵢ‖ = √(dᵀKd) with d = β − β₋ᵢ, of f = Σ β_j K(x_j, ·) + b;  of a linear machine from w itself
-    (INFLUENCE.2)  max_j |f(x_j) − f₋ᵢ(x_j)|, and its mean, over all samples: with the intercept
+    (INFLUENCE.2)  the largest and the mean |f(x_j) − f₋ᵢ(x_j)| over all samples j, with the intercept
     (INFLUENCE.3)  ‖w − w₋ᵢ‖² ≤ ψ_i(f₋ᵢ) − ψ_i(f), the loss of (DUAL.3) of sample i under the machine without it, minus
                    that under the full machine, if the other losses do not depend on i.  All are 0 if α_i = 0
 
@@ -143,17 +143,15 @@ def influence(
     left_out = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
     functions = left_out.functions
     distances, norm = _compute_distances(problem, functions)
-    values = functions.evaluate_distinct(problem.X)
+    values = functions.evaluate_distinct(problem.X)  # (n, k), the full machine first
     differences = np.abs(values - values[:, :1])  # (INFLUENCE.2)
-    distance, largest, mean = (
-        _select_by_sample(functions, values_of_functions, left_out.gap)
-        for values_of_functions in (distances, differences.max(axis=0), differences.mean(axis=0))
-    )
+    changes = functions.select_values(np.array([distances, differences.max(axis=0), differences.mean(axis=0)]))
+    distance, largest, mean = np.where(np.isnan(left_out.gap), np.nan, changes)  # (n,) each
     return Influence(distance, largest, mean, norm, left_out.gap, left_out)
 
 
 def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
-    """Return (INFLUENCE.1) of each distinct function, (k,), and ‖w‖ of the first, which is that of all samples."""
+    """Return (INFLUENCE.1) of each distinct function, (k,), and ‖w‖ of the first, the full machine."""
     coef = np.array(functions.w_or_coef)
     differences = coef - coef[0]
     differences[0] = coef[0]  # for ‖w‖
@@ -165,11 +163,6 @@ def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tup
     norm = float(distances[0])
     distances[0] = 0.0
     return distances, norm
-
-
-def _select_by_sample(functions: LeaveOneOutFunctions, values: FloatArray, gap: FloatArray) -> FloatArray:
-    """Return the value of each sample's function, (n,), from those of the functions, (k,); NaN if there is none."""
-    return np.where((functions.function_index < 0) | np.isnan(gap), np.nan, values[functions.function_index])
 
 
 __all__ = ["Influence", "influence"]

@@ -31,7 +31,7 @@ from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, build_grid, format_columns, replace_parameters
+from qpsvm.many.grid.parameters import Grid, build_at_point, build_grid, format_columns
 from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.program.status import Status
@@ -174,7 +174,7 @@ class ValidationCurves:
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        return replace_parameters(self.problem, self.best)
+        return build_at_point(self.problem, self.best)
 
     def at(self, values: ArrayLike) -> FloatArray:
         """Return the mean error at values of the parameter.
@@ -409,7 +409,7 @@ def _iter_paths(
     options: Mapping[str, Any],
 ) -> Iterator[_Outcome]:  # fmt: skip
     """Yield the outcomes of the paths of some folds; after Ctrl-C the path so far, and empty ones for other folds."""
-    full_problem = replace_parameters(problem, point)
+    full_problem = build_at_point(problem, point)
     with limit_blas_threads():
         share_gram(full_problem)
         for fold in folds:

@@ -28,7 +28,7 @@ from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interva
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, build_grid, format_columns, replace_parameters
+from qpsvm.many.grid.parameters import Grid, build_at_point, build_grid, format_columns
 from qpsvm.many.grid.scorers import Scorer, find_scorer, get_target, name_scorer, score_predictions
 from qpsvm.many.grid.walk import run_tasks, solve_points
 from qpsvm.program.status import Status
@@ -138,7 +138,7 @@ class CrossValidation:
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        return replace_parameters(self.problem, self.best)
+        return build_at_point(self.problem, self.best)
 
     def refit(self, **options: Any) -> SVMResult:
         """Solve the best problem over all samples.

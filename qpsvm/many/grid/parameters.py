@@ -26,10 +26,8 @@ from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
 from qpsvm.many.grid.interval import Interval
 
 #: Display symbols of parameters of machines and kernels; others are displayed by name.
-LETTERS = {
-    **{name: each.symbol for name, each in HYPERPARAMETERS.items()},
-    "intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p",
-}  # fmt: skip
+PARAMETER_SYMBOLS = {name: each.symbol for name, each in HYPERPARAMETERS.items()}
+PARAMETER_SYMBOLS |= {"intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p"}
 #: Parameters that may be 0.
 MAY_BE_ZERO = ("epsilon",)
 #: Parameters with which the penalty of slack grows, and falls: a path goes towards larger penalties.
@@ -68,13 +66,9 @@ class Grid:
         points = self.points
         for index, point in enumerate(points):
             groups.setdefault(tuple(point[name] for name in kernel_names), []).append(index)
-        return [
-            (
-                dict(zip(kernel_names, key, strict=True)),
-                sorted(indices, key=lambda index: self._build_sort_key(points[index])),
-            )
-            for key, indices in groups.items()
-        ]
+        for indices in groups.values():
+            indices.sort(key=lambda index: self._build_sort_key(points[index]))
+        return [(dict(zip(kernel_names, key, strict=True)), indices) for key, indices in groups.items()]
 
     def _build_sort_key(self, point: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the sort key of a point of one kernel: the penalty of slack varies fastest, in ascending order."""
@@ -83,8 +77,8 @@ class Grid:
         return tuple(-point[name] if name in FALLING_PENALTIES else point[name] for name in names)
 
 
-def replace_parameters(problem: Problem, point: Mapping[str, Any]) -> Problem:
-    """Return the problem with the parameters of a point; a C that differs between samples keeps its ratios."""
+def build_at_point(problem: Problem, point: Mapping[str, Any]) -> Problem:
+    """Return the problem with the parameters of a point; its C is the mean of one that differs between samples."""
     kernel_values = {name: value for name, value in point.items() if name not in problem._hyperparameters}
     return replace_hyperparameters(problem.replace(**kernel_values) if kernel_values else problem, point)
 
@@ -99,7 +93,7 @@ def replace_hyperparameters(problem: Problem, point: Mapping[str, Any]) -> Probl
 
 
 def build_grid(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
-    """Return the grid given by keyword arguments, and the remaining ones, for `solve`.
+    """Return the grid over the options that name parameters, and the other options, those of `solve`.
 
     Raises ParameterError, UnknownOptionError, UnsupportedError.
     """
@@ -129,9 +123,9 @@ def check_axis_values(problem: Problem, name: str, values: Any) -> tuple[Any, ..
         raise UnsupportedError(
             f"solves are of values one by one, and {name} is an interval: take exact_path or cross_validate, or a list"
         )
-    is_text = isinstance(getattr(problem, name, None), str)
+    is_text = isinstance(getattr(problem, name, None), str)  # such as an intercept
     if name in problem._hyperparameters and not is_text:
-        numbers = tuple(float(value) for value in check_path_values(values, name, name in MAY_BE_ZERO))
+        numbers = tuple(float(value) for value in check_path_values(values, name))
         for value in numbers:
             with suppress(InfeasibleNuError):  # feasibility of ν depends on the rows
                 problem.replace(**{name: value})
@@ -146,15 +140,14 @@ def check_axis_values(problem: Problem, name: str, values: Any) -> tuple[Any, ..
     return tuple(get_kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in plain_values)
 
 
-def check_path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
-    """Check the values of a path: (k,). Raises ParameterError, DataTypeError."""
+def check_path_values(values: ArrayLike, name: str = "values") -> FloatArray:
+    """Check the values of a path, (k,): positive, or 0 if it may be. Raises ParameterError, DataTypeError."""
     vector = as_real_vector(values, name)
     if vector.ndim != 1:
-        raise ParameterError(
-            f"{name} must be a vector, one number for each point of the path, got shape {vector.shape}"
-        )
-    if not len(vector) or not (np.isfinite(vector) & ((vector >= 0) if from_zero else (vector > 0))).all():
-        raise ParameterError(f"{name} must be {'0 or ' if from_zero else ''}positive and finite, at least one")
+        raise ParameterError(f"{name} must be a vector, one number per point of the path, got shape {vector.shape}")
+    may_be_zero = name in MAY_BE_ZERO
+    if not len(vector) or not (np.isfinite(vector) & ((vector >= 0) if may_be_zero else (vector > 0))).all():
+        raise ParameterError(f"{name} must be {'0 or ' if may_be_zero else ''}positive and finite, at least one")
     return vector
 
 
@@ -165,12 +158,12 @@ def find_path_parameter(problem: Problem) -> tuple[str, str]:
             f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
         )
     name = problem._hyperparameters[0]
-    return name, LETTERS.get(name, name)
+    return name, PARAMETER_SYMBOLS.get(name, name)
 
 
 def format_columns(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[Any], str]]) -> str:
     """Format columns under their names, right-aligned, one line per row."""
-    cells = {name: [formats.get(name, _number)(value) for value in values] for name, values in columns.items()}
+    cells = {name: [formats.get(name, _format_cell)(value) for value in values] for name, values in columns.items()}
     widths = {name: max(len(name), *(len(cell) for cell in column)) for name, column in cells.items()}
     rows = [list(cells), *(list(row) for row in zip(*cells.values(), strict=True))]
     return "\n".join(
@@ -178,5 +171,5 @@ def format_columns(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, C
     )
 
 
-def _number(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
