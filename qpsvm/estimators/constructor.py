@@ -12,7 +12,7 @@ from qpsvm.base import errors
 from qpsvm.estimators.parameter_table import ATTRIBUTES, ParameterInfo
 
 #: Width of a line of documentation.
-COLUMNS = 112
+LINE_WIDTH = 112
 
 
 class EstimatorSettings(TypedDict, total=False):
@@ -50,32 +50,28 @@ class EstimatorSettings(TypedDict, total=False):
     warm_start: bool
 
 
-def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
+def build_constructor(defaults: Mapping[str, Any], n_positional: int = 0) -> Callable[..., None]:
     """Build an `__init__` that stores every parameter as given, with the signature that scikit-learn reads.
 
-    defaults: The parameters with their defaults, in order; only the first `positional` can be passed by position.
+    defaults: The parameters with their defaults, in order; only the first `n_positional` can be passed by position.
     """
-    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
-    types = {name: kind.__forward_arg__ for name, kind in EstimatorSettings.__annotations__.items()}
-    signature = inspect.Signature([
-        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-        *(inspect.Parameter(name, kind, default=defaults[name], annotation=types[name])
-          for name, kind in zip(defaults, kinds, strict=False)),
-    ])  # fmt: skip
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for k, (name, default) in enumerate(defaults.items()):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if k < n_positional else inspect.Parameter.KEYWORD_ONLY
+        annotation = EstimatorSettings.__annotations__[name].__forward_arg__
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    signature = inspect.Signature(parameters)
 
-    def __init__(self: Any, *first: Any, **named: Any) -> None:
-        if not first and named.keys() <= defaults.keys():  # the usual call, which needs no binding
-            self.__dict__.update({**defaults, **named})
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not args and kwargs.keys() <= defaults.keys():  # the usual call, which needs no binding
+            self.__dict__.update({**defaults, **kwargs})
             return
         try:
-            given = signature.bind(self, *first, **named).arguments
+            given = signature.bind(self, *args, **kwargs).arguments
         except TypeError as error:
-            unknown = next((name for name in named if name not in defaults), None)
-            if unknown is None:
-                near = ""
-            else:
-                near = f"; {errors.describe_nearest(unknown, defaults)}"
-            raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
+            unknown = next((name for name in kwargs if name not in defaults), None)
+            hint = "" if unknown is None else f"; {errors.describe_nearest(unknown, defaults)}"
+            raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{hint}") from None
         for name, value in {**defaults, **given}.items():
             if name != "self":
                 setattr(self, name, value)
@@ -85,18 +81,15 @@ def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Calla
 
 
 def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attributes: Iterable[str]) -> str:
-    """Build the docstring of a class with its parameters, their defaults, and attributes, before other sections."""
+    """Insert the sections of parameters, with their defaults, and of attributes before the first section of `text`."""
     lines = ["Parameters", "----------"]
     for name, parameter in parameters.items():
-        if parameter.default is None:
-            default = "optional"
-        else:
-            default = f"default={parameter.default!r}".replace("'", '"')
-        lines += [f"{name} : {parameter.kind}, {default}", *_wrap(parameter.text)]
+        default = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
+        lines += [f"{name} : {parameter.type_text}, {default}", *_wrap(parameter.meaning)]
     lines += ["", "Attributes", "----------"]
     for name in attributes:
-        kind, meaning = ATTRIBUTES[name]
-        lines += [f"{name} : {kind}", *_wrap(meaning)]
+        type_text, meaning = ATTRIBUTES[name]
+        lines += [f"{name} : {type_text}", *_wrap(meaning)]
     text = inspect.cleandoc(text)
     section = re.search(r"^[A-Z][A-Za-z ]+\n-{3,}$", text, flags=re.MULTILINE)
     start = len(text) if section is None else section.start()
@@ -104,4 +97,4 @@ def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attribut
 
 
 def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
+    return textwrap.wrap(text, LINE_WIDTH, initial_indent="    ", subsequent_indent="    ")

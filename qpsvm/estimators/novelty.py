@@ -143,7 +143,7 @@ class SVDD(KernelDetector):
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "kernel": replace(
             PARAMETERS["kernel"],
-            text=f'{PARAMETERS["kernel"].text} With "precomputed", new samples need K(x, x) as `diagonal`.',
+            meaning=f'{PARAMETERS["kernel"].meaning} With "precomputed", new samples need K(x, x) as `diagonal`.',
         )
     }
     _attribute_names: ClassVar[tuple[str, ...]] = (*KernelDetector._attribute_names, "radius_", "center_")

@@ -39,19 +39,18 @@ def make_choice_check(*options: Any) -> Check:
     return check
 
 
-def make_integer_check(requirement: str, is_valid: Callable[[int], bool], allow_bool: bool = False) -> Check:
-    """Make a check of an integer; `requirement` describes a valid one. True and False are refused unless allowed."""
+def make_integer_check(requirement: str, is_valid: Callable[[int], bool]) -> Check:
+    """Make a check of an integer that is not True or False; `requirement` describes a valid one."""
 
     def check(value: Any, name: str) -> None:
-        is_integer = isinstance(value, numbers.Integral) and (allow_bool or not isinstance(value, bool))
-        if not is_integer or not is_valid(value):
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not is_valid(int(value)):
             raise errors.ParameterTypeError(f"{name} must be {requirement}, got {value!r}")
 
     return check
 
 
-def check_unless(is_exempt: Callable[[Any], bool], check: Check) -> Check:
-    """Return a check that skips exempt values."""
+def make_check_unless(is_exempt: Callable[[Any], bool], check: Check) -> Check:
+    """Make a check that skips exempt values."""
     return lambda value, name: None if is_exempt(value) else check(value, name)
 
 
@@ -66,19 +65,20 @@ def is_kernel(value: Any) -> bool:
 
 
 def is_infinite(value: Any) -> bool:
-    """Return whether a value is infinite, so that no slack is allowed."""
+    """Return whether a value is +∞: as a penalty, it allows no slack."""
     return isinstance(value, numbers.Real) and value == math.inf
 
 
 check_share = make_range_check("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
-check_not_negative = make_range_check("0 or positive", lambda value: value >= 0.0)
+check_nonnegative = make_range_check("0 or positive", lambda value: value >= 0.0)
 #: A positive, finite number, or infinity.
-check_penalty = check_unless(is_infinite, as_positive)
+check_penalty = make_check_unless(is_infinite, as_positive)
 
 
 def check_gamma(value: Any, name: str) -> None:
-    """Check a number that is not negative, or a rule: "scale" or "auto"."""
-    (make_choice_check("scale", "auto") if isinstance(value, str) else check_not_negative)(value, name)
+    """Check a nonnegative number, or a rule: "scale" or "auto"."""
+    check: Check = make_choice_check("scale", "auto") if isinstance(value, str) else check_nonnegative
+    check(value, name)
 
 
 def check_constraints(value: Any, name: str) -> None:  # noqa: ARG001
@@ -89,7 +89,8 @@ def check_constraints(value: Any, name: str) -> None:  # noqa: ARG001
 def check_probability(value: Any, name: str) -> None:
     """Check a flag, or the name of a calibration method."""
     methods = (*METHODS, "leave-one-out", "leave-one-out-isotonic")
-    (make_choice_check(*methods) if isinstance(value, str) else as_flag)(value, name)
+    check: Check = make_choice_check(*methods) if isinstance(value, str) else as_flag
+    check(value, name)
 
 
 def make_intercept_check(alternative: str) -> Check:

@@ -18,12 +18,12 @@ from qpsvm.estimators.parameter_checks import (
     check_backend,
     check_constraints,
     check_gamma,
-    check_not_negative,
+    check_nonnegative,
     check_probability,
     check_share,
-    check_unless,
     is_kernel,
     is_none,
+    make_check_unless,
     make_choice_check,
     make_integer_check,
 )
@@ -32,6 +32,7 @@ from qpsvm.estimators.parameter_checks import (
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 #: What scikit-learn writes for "no limit".
 NO_LIMIT = -1
+#: Meaning of parameters that are accepted for compatibility with scikit-learn only.
 LIBSVM_ONLY = "Without effect: a setting of LIBSVM."
 #: Type and meaning of the attributes that a fit sets, by name.
 ATTRIBUTES: dict[str, tuple[str, str]] = {
@@ -74,13 +75,13 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
 class ParameterInfo:
     """A parameter: type and meaning for the documentation, default, and the check of its values, if any."""
 
-    kind: str
-    text: str
+    type_text: str
+    meaning: str
     default: Any = None
     check: Check | None = None
 
 
-#: Parameters by name. A class in which one means something else has an entry in `_parameter_overrides`.
+#: Parameters by name. A class in which one means something else lists it in `_parameter_overrides`.
 PARAMETERS: dict[str, ParameterInfo] = {
     "C": ParameterInfo("float", "Penalty of slack, positive.", 1.0, as_positive),
     "backend": ParameterInfo("str", "The solver: one of `qpsvm.backends.names()`.", "auto", check_backend),
@@ -96,7 +97,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'Factors of C by label. "balanced" makes all classes weigh alike: by the numbers of their samples in `SVC` and '
         "`NuSVC`, by the sums of their weights in `LinearSVC`, as in scikit-learn.",
         None,
-        check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
+        make_check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
     ),
     "coef0": ParameterInfo("float", 'Constant of "poly" and "sigmoid".', 0.0, as_real),
     "constraints": ParameterInfo(
@@ -112,7 +113,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         make_choice_check("ovr", "ovo"),
     ),
     "degree": ParameterInfo(
-        "int", 'Degree of "poly".', 3, make_integer_check("a whole number from 0 on", lambda value: value >= 0)
+        "int", 'Degree of "poly".', 3, make_integer_check("a whole number from 0 on", lambda n: n >= 0)
     ),
     "dual": ParameterInfo(
         '"auto" or bool',
@@ -122,7 +123,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         make_choice_check("auto", True, False),
     ),
     "epsilon": ParameterInfo(
-        "float", "Half the width of the tube within which errors are not penalised.", 0.1, check_not_negative
+        "float", "Half the width of the tube within which errors are not penalised.", 0.1, check_nonnegative
     ),
     "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, φ(x)⟩, without an intercept.", True, as_flag),
     "gamma": ParameterInfo(
@@ -135,21 +136,21 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "float",
         "If given, the intercept is penalised as by LIBLINEAR; scikit-learn's default is 1.",
         None,
-        check_unless(is_none, as_real),
+        make_check_unless(is_none, as_real),
     ),
     "kernel": ParameterInfo(
         '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
         "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
         "rbf",
-        check_unless(is_kernel, make_choice_check(*KERNELS)),
+        make_check_unless(is_kernel, make_choice_check(*KERNELS)),
     ),
     "max_iter": ParameterInfo(
         "int",
         "Largest number of iterations of the solver, without its final polishing; −1 for no limit.",
         NO_LIMIT,
-        check_unless(
+        make_check_unless(
             is_none,
-            make_integer_check("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0),
+            make_integer_check("a positive whole number, or -1 for no limit", lambda n: n == NO_LIMIT or n > 0),
         ),
     ),
     "multi_class": ParameterInfo(
@@ -163,7 +164,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "int",
         "Number of joblib processes for the machines of several classes.",
         None,
-        check_unless(is_none, make_integer_check("a whole number other than 0, or None", lambda value: value != 0)),
+        make_check_unless(is_none, make_integer_check("a whole number other than 0, or None", lambda n: n != 0)),
     ),
     "nu": ParameterInfo(
         "float",
@@ -173,8 +174,8 @@ PARAMETERS: dict[str, ParameterInfo] = {
     ),
     "probability": ParameterInfo(
         'bool, "sigmoid", "isotonic", "leave-one-out" or "leave-one-out-isotonic"',
-        "Whether there is `predict_proba`: by a sigmoid (True), or a nondecreasing step function, fitted to decisions "
-        "of machines trained without the sample's fold, of five, or exactly without the sample.",
+        "Whether there is `predict_proba`: a sigmoid (True), or a nondecreasing step function, fitted to decisions of "
+        "machines trained without the sample's fold, one of five, or without the sample only.",
         False,
         check_probability,
     ),
@@ -183,17 +184,15 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'What to do with an indefinite kernel matrix, as "sigmoid" may have: project it, add to its diagonal, or raise '
         "`IndefiniteKernelError`. None projects it with a `ChangedKernelWarning`.",
         None,
-        check_unless(is_none, make_choice_check("raise", "clip", "shift")),
+        make_check_unless(is_none, make_choice_check("raise", "clip", "shift")),
     ),
     "random_state": ParameterInfo(
         "int, RandomState or None",
         "Without effect: nothing is random.",
         None,
-        check_unless(
+        make_check_unless(
             lambda value: isinstance(value, np.random.RandomState),
-            make_integer_check(
-                "a whole number from 0 to 2**32 - 1, a RandomState or None", lambda value: 0 <= value < 2**32
-            ),
+            make_integer_check("a whole number from 0 to 2**32 - 1, a RandomState or None", lambda n: 0 <= n < 2**32),
         ),
     ),
     "shrinking": ParameterInfo("bool", LIBSVM_ONLY, True, as_flag),
@@ -201,7 +200,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "float",
         "Seconds for the whole fit; after them it ends with the best certified points and a `GapWarning`.",
         None,
-        check_unless(is_none, as_positive),
+        make_check_unless(is_none, as_positive),
     ),
     "tol": ParameterInfo(
         "float",
@@ -213,7 +212,10 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "bool or int",
         "Whether to report progress; for several machines, how many are done.",
         False,
-        make_integer_check("a flag or a whole number from 0 on", lambda value: value >= 0, allow_bool=True),
+        make_check_unless(
+            lambda value: isinstance(value, bool),
+            make_integer_check("a flag or a whole number from 0 on", lambda n: n >= 0),
+        ),
     ),
     "warm_start": ParameterInfo(
         "bool", "Start from the last solution, if the number of samples is the same.", False, as_flag

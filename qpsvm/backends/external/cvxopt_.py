@@ -22,15 +22,16 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank
 
-#: Number of variables from which a low-rank P is not converted to a dense n × n matrix (`cvxopt_structured`).
+#: Number of variables from which a low-rank P is not converted to a dense n × n matrix, but solved by
+#: `cvxopt_structured`, with its own `kktsolver`.
 MIN_STRUCTURED_VARIABLES = 2000
-#: Relative tolerance of the equalities, above which a solution that CVXOPT calls optimal is rejected.
-MAX_ROW_VIOLATION = 1e-4
+#: Relative violation of an equality, above which a solution that CVXOPT calls optimal is rejected.
+MAX_EQUALITY_VIOLATION = 1e-4
 #: CVXOPT's default iteration limit.
 DEFAULT_MAX_ITERATIONS = 100
 #: Exceptions that CVXOPT raises at a numerical breakdown, for which it has no status.
 BREAKDOWNS = (ValueError, ArithmeticError)
-#: The settings that CVXOPT documents, and `kktsolver`.
+#: The settings that CVXOPT documents, and its argument `kktsolver`.
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
@@ -54,8 +55,7 @@ class CvxoptBackend(Backend):
     def compile(self, qp: QP) -> CvxoptCompiled:
         """Build P, q, G, h, A, b, where the bounds are rows of the sparse G; or, for a large low-rank P, its factor."""
         self.require_package()
-        is_large = qp.n >= MIN_STRUCTURED_VARIABLES  # for `cvxopt_structured`
-        if is_large and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
+        if qp.n >= MIN_STRUCTURED_VARIABLES and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             lb, ub = qp.bounds
             Z, d = qp.P.factor()
             if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # otherwise D of (KKT.2) there is singular
@@ -66,8 +66,10 @@ class CvxoptBackend(Backend):
 
 
 def _build_data(qp: QP) -> SolverData:
+    """Build the arguments of `cvxopt.solvers.qp`."""
     from cvxopt import matrix, spdiag
 
+    convert = to_sparse if sp.issparse(qp.A) else matrix
     G, h = build_box_rows(*qp.bounds)
     if qp.G is not None and qp.h is not None:  # the rows of G, followed by the box
         G = sp.vstack([sp.csr_array(qp.G), G], format="csr")
@@ -77,23 +79,25 @@ def _build_data(qp: QP) -> SolverData:
         q=matrix(qp.q),
         G=to_sparse(G) if len(h) else None,
         h=matrix(h) if len(h) else None,
-        A=None if qp.A is None else to_sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        A=None if qp.A is None else convert(qp.A),
         b=None if qp.b is None else matrix(qp.b),
     )
 
 
 class CvxoptCompiled(Compiled):
-    """Six matrices, in the order of `cvxopt.solvers.qp`; or Z, d, q, lb, ub, A, b where P = ZZᵀ + diag(d) is large."""
+    """P, q, G, h, A, b, in the order of `cvxopt.solvers.qp`; if `structured`, Z, d, q, lb, ub, A, b of a low-rank P."""
 
     structured: bool
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from cvxopt import solvers
 
-        settings: dict[str, Any] = {"show_progress": limits.verbose}
+        settings: dict[str, Any] = {
+            "show_progress": limits.verbose,
+            "maxiters": limits.max_iter or DEFAULT_MAX_ITERATIONS,
+        }
         if limits.tol is not None:  # the default `abstol` stops far too early if the objective is small (ν-SVM)
             settings |= {"abstol": 1e-30, "reltol": limits.tol / 10, "feastol": min(1e-7, limits.tol / 10)}
-        settings["maxiters"] = limits.max_iter or DEFAULT_MAX_ITERATIONS
         settings |= options
         kktsolver = settings.pop("kktsolver", None)
         try:
@@ -121,7 +125,7 @@ class CvxoptCompiled(Compiled):
         if A is None or b is None or x is None or not b.any():  # equalities Ax = 0 do not contradict each other
             return False
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max())
-        return bool(np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
+        return bool(np.abs(A @ x - b).max() > MAX_EQUALITY_VIOLATION * size)
 
     def _map_solution(self, result: dict[str, Any], status: Status) -> QPSolution:
         x, y, z = (np.array(result[part]).ravel() for part in ("x", "y", "z"))

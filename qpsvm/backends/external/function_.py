@@ -26,9 +26,9 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Diagonal, Operator
 
-#: The arguments of such a function, in order.
+#: The positional arguments of such a function.
 ARGUMENTS = ("P", "q", "G", "h", "A", "b", "lb", "ub")
-#: Keywords that it receives if they are in its signature.
+#: Limits and start, which it receives by keyword if they are in its signature. Other keywords are its own options.
 COMMON_KEYWORDS = ("tol", "max_iter", "time_limit", "verbose", "start")
 
 
@@ -45,11 +45,11 @@ class FunctionBackend(Backend):
         super().__init__(all_backends)
         self.function = function
         self.sparse = sparse
-        keywords = frozenset(list_keywords(function))
+        keywords = frozenset(_list_keywords(function))
         limits: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
-        self.passed = keywords & frozenset(COMMON_KEYWORDS)
+        self.common_keywords = keywords.intersection(COMMON_KEYWORDS)
+        self.own_options = keywords.difference(COMMON_KEYWORDS)
         self.memory = self.memory if sparse else self.memory._replace(copies=math.inf)
-        self.settings = keywords - frozenset(COMMON_KEYWORDS)
         self.abilities = Abilities(
             summary=f"any QP{'' if sparse else ', dense'}; registered from outside",
             dual=ALL_MACHINES,
@@ -62,7 +62,7 @@ class FunctionBackend(Backend):
 
     def options(self) -> frozenset[str]:
         """Return its keywords except those that all backends share."""
-        return self.settings
+        return self.own_options
 
     def compile(self, qp: QP) -> FunctionCompiled:
         """Build the arguments P, q, G, h, A, b, lb, ub."""
@@ -85,43 +85,35 @@ class FunctionCompiled(Compiled):
     backend: FunctionBackend
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        keywords = {word: getattr(limits, word) for word in self.backend.passed}
-        set_keywords = {word: value for word, value in keywords.items() if value is not None}
+        keywords = {word: getattr(limits, word) for word in self.backend.common_keywords}
+        given = {word: value for word, value in keywords.items() if value is not None}
         # copies, because the certificate may use the same P, which the function must not change
         arguments = (None if argument is None else argument.copy() for argument in self.data)
-        return self._read_solution(self.backend.function(*arguments, **set_keywords, **options))
+        return self._read_solution(self.backend.function(*arguments, **given, **options))
 
     def _read_solution(self, returned: Any) -> QPSolution:
         """Check what the function returned, and build the solution. Raises SolverError."""
         name = self.backend.name
         qp = self.qp
-        rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
+        n_inequalities, n_equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
         solver = Solver(name, self.backend.version() or "?", "returned a point")
-        if isinstance(returned, tuple) and len(returned) == 3:
-            x, y, z = returned
-        else:
-            x = returned
-            y = None
-            z = None
+        x, y, z = returned if isinstance(returned, tuple) and len(returned) == 3 else (returned, None, None)
         if x is None:
             return build_failed_solution(qp, solver._replace(status="returned no point"))
         if isinstance(x, (tuple, Mapping, str)):
-            raise build_protocol_error(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
-        if z is None and rows:
-            raise build_protocol_error(
-                name,
-                f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
-                "return (x, y, z)",
-            )
+            raise _build_protocol_error(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
+        if z is None and n_inequalities:
+            why = f"it returned no z, and this QP has {n_inequalities} rows Gx <= h, whose multipliers are wanted: "
+            raise _build_protocol_error(name, f"{why}return (x, y, z)")
         vectors: dict[str, Any] = {
-            "x": as_vector(name, x, "x", qp.n),
-            "y": np.zeros(equalities) if y is None else as_vector(name, y, "y", equalities),
-            "z": np.zeros(0) if z is None else as_vector(name, z, "z", rows),
+            "x": _read_vector(name, x, "x", qp.n),
+            "y": np.zeros(n_equalities) if y is None else _read_vector(name, y, "y", n_equalities),
+            "z": np.zeros(0) if z is None else _read_vector(name, z, "z", n_inequalities),
         }
         return QPSolution(qp, Status.OPTIMAL, solver, **vectors)
 
 
-def list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
+def _list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a function's parameters after `ARGUMENTS`, which must all have defaults.
 
     Raises ParameterTypeError.
@@ -131,7 +123,7 @@ def list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
     except (TypeError, ValueError):  # a function in C without a signature: errors show in the first call
         return ()
     try:
-        bound = signature.bind(*ARGUMENTS)
+        bound = signature.bind(*ARGUMENTS)  # any eight values: only their number is checked
     except TypeError as error:
         raise ParameterTypeError(
             f"a solver is called as f({', '.join(ARGUMENTS)}), and {getattr(function, '__name__', 'this one')}"
@@ -147,19 +139,18 @@ def _to_sparse(P: Operator) -> Matrix:
     return sp.csc_matrix(P.dense())
 
 
-def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
-    """Return a copy of a solver's array as a vector (size,); rows and columns are accepted. Raises SolverError."""
+def _read_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
+    """Copy the `part` x, y or z of a solution to a vector (size,), also from a row or column. Raises SolverError."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths, or tensors on another device
-        raise build_protocol_error(name, f"its {part} is no array of numbers, but {format_value(values)}") from error
+        raise _build_protocol_error(name, f"its {part} is no array of numbers, but {format_value(values)}") from error
     if array.dtype.kind not in "fiu":
-        raise build_protocol_error(name, f"its {part} holds no numbers, but {format_value(values)}")
+        raise _build_protocol_error(name, f"its {part} holds no numbers, but {format_value(values)}")
     if array.size != size or (size and max(array.shape, default=1) != size):
-        raise build_protocol_error(name, f"its {part} has shape {array.shape} where ({size},) is needed")
+        raise _build_protocol_error(name, f"its {part} has shape {array.shape} where ({size},) is needed")
     return np.array(array, dtype=np.float64).reshape(size)
 
 
-def build_protocol_error(name: str, why: str) -> SolverError:
-    """Build the error for a function that violates the protocol."""
+def _build_protocol_error(name: str, why: str) -> SolverError:
     return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")

@@ -51,7 +51,7 @@ class QpsolversBackend(FunctionBackend):
         self.name = PREFIX + solver
         self.is_external = True
         limits = frozenset(LIMIT_NAMES.get(solver, ()))
-        self.passed |= limits  # not in the signature of `_solve_by_qpsolvers`, which takes them in `**options`
+        self.common_keywords |= limits  # not in the signature of `_solve_by_qpsolvers`, which takes them in `**options`
         self.abilities = replace(self.abilities, enforced_limits=limits)
 
     def version(self) -> str | None:

@@ -14,9 +14,10 @@ from qpsvm.base.errors import DataError, ParameterError
 DecimalMark = Literal["", ".", ","]
 #: Signs that a number of a column may begin or end with, if all of them do.
 UNITS = "%$€£¥"
-#: Blanks in numbers: the usual one, and two that no line is broken at.
+#: Blanks in numbers: the space, and the two no-break spaces.
 _BLANKS = " \u00a0\u202f"
-#: A number with an optional sign and unit, whose thousands may be marked; by decimal mark.
+#: By decimal mark, a number in four groups: sign and unit; whole part, maybe with thousands marks; decimals; exponent
+#: and unit.
 _WRITTEN_NUMBER = {
     mark: re.compile(
         rf"([+-]?[{UNITS}]?[{_BLANKS}]?[+-]?)(\d{{1,3}}(?:[{thousands}{_BLANKS}'’]\d{{3}})+|\d+)(?:\{mark}(\d*))?"
@@ -29,10 +30,10 @@ _WRITTEN_NUMBER = {
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a CSV text is written. `bounds/proof/checker.py` states the same once more.
+    """How a CSV text is written. `bounds/proof/checker.py` states the same independently.
 
     na_values: Cells that mean "no value", in addition to the empty one, NA and the like.
-    decimal: "." where commas may mark thousands, "," where points may; "" where only plain numbers are numbers.
+    decimal: "." if commas may mark thousands, "," if points may; "" if only plain numbers are numbers.
     charset: The character encoding of the file.
 
     Raises ParameterError.
@@ -72,21 +73,22 @@ class TextFormat:
             return ""
         if not self.decimal:
             return cell
-        found = _WRITTEN_NUMBER[self.decimal].fullmatch(cell)
-        if found is None:
+        match = _WRITTEN_NUMBER[self.decimal].fullmatch(cell)
+        if match is None:
             if self.decimal == "," and "." in cell and _is_number(cell):
                 raise DataError(f"{cell!r} has a decimal point, but decimals have a comma by --decimal , (decimal=',')")
             return cell
-        before, whole, decimals, after = found.groups()
+        before, whole, decimals, after = match.groups()
         fraction = "" if decimals is None else f".{decimals}"
         return f"{before}{re.sub('[^0-9]', '', whole)}{fraction}{after}"
 
 
-#: How a text is written unless a caller says otherwise.
+#: The default: only plain numbers are numbers, in UTF-8.
 PLAIN = TextFormat()
 
 
 def _is_number(text: str) -> bool:
+    """Return whether Python reads a float; not 1_000, which only a programmer writes."""
     try:
         float(text)
     except ValueError:
@@ -97,24 +99,18 @@ def _is_number(text: str) -> bool:
 def find_unit(texts: Sequence[str]) -> str:
     """Return the sign, such as "$" or "%", that every one of the texts (k,) has next to its number; "" if none."""
     unit = next((sign for sign in UNITS if texts and sign in texts[0]), "")
-    if unit and all(map(_is_number, strip_unit(texts, unit))):
-        return unit
-    return ""
+    return unit if unit and all(map(_is_number, strip_unit(texts, unit))) else ""
 
 
 def strip_unit(texts: Iterable[str], unit: str) -> list[str]:
     """Return the texts without their unit, which is at one end or after a sign; "" for a text without it."""
-    form = re.compile(rf"([+-]?)\s?{re.escape(unit)}\s?(.+)|(.+?)\s?{re.escape(unit)}")
-    stripped = []
-    for text in texts:
-        found = form.fullmatch(text)
-        sign, after, before = ("", "", "") if found is None else found.groups("")
-        stripped.append(f"{sign}{after}{before}")
-    return stripped
+    pattern = re.compile(rf"([+-]?)\s?{re.escape(unit)}\s?(.+)|(.+?)\s?{re.escape(unit)}")
+    matches = map(pattern.fullmatch, texts)
+    return ["" if match is None else "".join(match.groups("")) for match in matches]
 
 
 def advise_decimal(texts: Sequence[str]) -> str:
-    """Advise which decimal mark makes numbers of all the texts, with or without a unit; "" if none does."""
+    """Advise the decimal mark by which all texts are numbers, with or without a unit; "" if there is none."""
     fitting = []
     marks: tuple[DecimalMark, ...] = (",", ".")
     for mark in marks:

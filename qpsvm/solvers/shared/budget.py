@@ -24,10 +24,10 @@ ProgressCallback: TypeAlias = Callable[[str, float], None]
 
 
 class Budget:
-    """Limits and counters of one run with all its stages.
+    """Limits, in steps and seconds, of one run with all its stages; `max_steps` is the user's `max_iter`.
 
-    steps: Steps so far; the solver increments it. `max_steps` is the user's `max_iter`.
-    is_logging: Whether the reported lines are displayed.
+    steps: Steps so far; the solver increments it.
+    is_logging: Whether the reported lines are displayed, as `verbose` and the level of the log demand.
     on_progress: Callback for each report with a gap; None for no callback.
     """
 
@@ -43,24 +43,22 @@ class Budget:
 
     def find_stop_reason(self, next_step_seconds: float = 0.0) -> StopReason | None:
         """Return why to stop before a step of this length: a limit or an interrupt; None to continue."""
-        is_used_up = self.max_steps is not None and self.steps >= self.max_steps
-        return self.clock.find_stop_reason(next_step_seconds) or ("iteration_limit" if is_used_up else None)
+        is_exhausted = self.max_steps is not None and self.steps >= self.max_steps
+        return self.clock.find_stop_reason(next_step_seconds) or ("iteration_limit" if is_exhausted else None)
 
-    def report(self, stage: str, number: int, **measures: float | str) -> None:
-        """Call `on_progress` and, if logging is enabled, log one line: stage, number, named measures and seconds."""
+    def report(self, stage: str, count: int, **measures: float | str) -> None:
+        """Call `on_progress` and, if logging is enabled, log one line: stage, count, named measures and seconds.
+
+        count: The steps of the stage so far, or the rows that it works on.
+        """
         gap = measures.get("gap")
         if self.on_progress is not None and isinstance(gap, float):
             self.on_progress(stage, gap)
         if self.is_logging:
-            text = f"{stage:<14} {number:7d}"
+            formats = {str: "", int: "7d"}
+            text = f"{stage:<14} {count:7d}"
             for name, value in measures.items():
-                if isinstance(value, str):
-                    spec = ""
-                elif isinstance(value, int):
-                    spec = "7d"
-                else:
-                    spec = "8.1e"
-                text += f"  {name.replace('_', ' ')} {value:{spec}}"
+                text += f"  {name.replace('_', ' ')} {value:{formats.get(type(value), '8.1e')}}"
             self.log(f"{text}  {self.clock.seconds:8.3f} s")
 
     def log(self, line: str) -> None:

@@ -54,13 +54,13 @@ class HingeSolution:
     u (k,): The best of all iterates and their running averages.
     z (m,): The average z̄ over the run, 0 ≤ z ≤ c, which approximates the multipliers of the rows; not computed from u.
     objective: F(u).
-    averaged: Whether u is an average.
+    is_average: Whether u is an average.
     """
 
     u: FloatArray
     z: FloatArray
     objective: float
-    averaged: bool
+    is_average: bool
     trace: Trace
 
 
@@ -137,16 +137,9 @@ def hinge_subgradient(
     if learning_rate is not None and not 0 < learning_rate < np.inf:
         raise ParameterError(f"learning_rate must be a positive number or None, got {learning_rate}")
     hinge = _Hinge(M, h, c, d, q)
-    if u0 is None:
-        u = np.zeros(len(hinge.d))
-    else:
-        u = as_finite_vector(u0, "u0", len(hinge.d))
-    u_mean = np.zeros_like(u)
-    Mu_mean = np.zeros_like(hinge.h)
-    z_mean = np.zeros_like(hinge.h)
-    best = np.inf
-    best_u = u
-    averaged = False
+    u = np.zeros(len(hinge.d)) if u0 is None else as_finite_vector(u0, "u0", len(hinge.d))
+    u_mean, Mu_mean, z_mean = np.zeros_like(u), np.zeros_like(hinge.h), np.zeros_like(hinge.h)  # with weights t
+    best, best_u, is_average = np.inf, u, False
     best_values: list[float] = []  # the smallest F so far, after each iteration
     reason: StopReason | None = None
     with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
@@ -164,18 +157,15 @@ def hinge_subgradient(
                 break
             z_mean = z_mean + tau * (z - z_mean)
             if min(value, mean_value) < best:
-                averaged = mean_value < value
-                best, best_u = (mean_value, u_mean) if averaged else (value, u)
+                is_average = mean_value < value
+                best, best_u = (mean_value, u_mean) if is_average else (value, u)
             best_values.append(best)
-            progress.record(t, best, mean_value - best)
-            decrease = best_values[t // 2 - 1] - best
             excess = mean_value - best
+            progress.record(t, best, excess)
+            decrease = best_values[t // 2 - 1] - best  # in the second half of the run
             allowed = tol * abs(best)
-            is_stable = decrease <= allowed and excess <= allowed
-            if is_stable and t >= MIN_ITERATIONS:
-                reason = "converged"
-            else:
-                reason = progress.find_stop_reason()
+            has_converged = t >= MIN_ITERATIONS and decrease <= allowed and excess <= allowed
+            reason = "converged" if has_converged else progress.find_stop_reason()
             u = steps.advance(u, hinge.compute_gradient(u, z), t)
     trace = progress.finish(reason, len(best_values), best)
-    return HingeSolution(best_u, z_mean, best, averaged, trace)
+    return HingeSolution(best_u, z_mean, best, is_average, trace)

@@ -351,7 +351,7 @@ def test_constant_learning_rate_as_published():
     u = np.ones(5)
     for _ in range(199):
         u = u - 1e-4 * (d * u + q - M.T @ (c * (M @ u < h)))
-    assert not r.averaged  # early in the run the last iterate is the lowest
+    assert not r.is_average  # early in the run the last iterate is the lowest
     np.testing.assert_allclose(r.u, u, rtol=1e-10)
 
 
