@@ -47,11 +47,11 @@ class InfeasibilityProof(NamedTuple):
 
 
 class InteriorSearch(NamedTuple):
-    """What a linear program says about interior points, (n,).
+    """Result of a search for a point with slack in all rows of G and all bounds.
 
-    point: A point with slack in all rows of G and all bounds, perhaps by rounding only; None if none was found.
+    point (n,): The point, whose slack may be rounding; None if none was found.
     has_slack: Whether the slack is more than rounding.
-    multipliers: Multipliers that may prove that no point is feasible; None if the point has slack, or without any.
+    multipliers: Multipliers that may prove that no point is feasible; None if the point has slack, or HiGHS failed.
     """
 
     point: FloatArray | None
