@@ -205,10 +205,13 @@ def test_a_table_past_memory_is_predicted_in_batches(capsys, monkeypatch):
         ("csv", ["--target", "churned", "--drop-missing", "--keep", "customer_id"]),
         ("csv", ["--target", "visits", "--variant", "epsilon-svr", "--missing", "most-frequent", "--date", "signup"]),
         ("parquet", SOLVE),
+        ("PARQUET", SOLVE),
     ],
 )
 @pytest.mark.usefixtures("folder")
 def test_a_proof_reads_the_raw_table_as_it_was_read(capsys, ending, options):
+    if ending == "PARQUET":
+        Path("rows.parquet").rename("rows.PARQUET")
     out = succeed(capsys, "solve", f"rows.{ending}", *options, "--proof", "p.json")
     if ending == "csv":
         hint = "--data rows.csv"

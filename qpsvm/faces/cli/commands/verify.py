@@ -80,9 +80,9 @@ def _write_proof(proof: Proof, what: str, dataset: Dataset, options: argparse.Na
 def _find_data_file(options: argparse.Namespace) -> str | None:
     """Return the file of the data, if the checker can read it."""
     source = parse_source(options.file)
-    if isinstance(source, (StandardInput, tuple)) or not Path(source).is_file() or source.endswith(UNREADABLE_ENDINGS):
+    if isinstance(source, (StandardInput, tuple)) or not Path(source).is_file():
         return None
-    return source
+    return None if source.lower().endswith(UNREADABLE_ENDINGS) else source
 
 
 def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str, Any]:
