@@ -1,7 +1,8 @@
 """Certify a solver's solution of a QP by bounds on both sides of its optimum (`QPAttempt`).
 
 Both bounds are computed at the solver's point first. If that does not suffice, more costly ones are tried: from above,
-at points moved inside the rows; from below, with a sharper curvature or multipliers moved by (FACE.4).
+at points moved inside the rows; from below, with a sharper curvature, multipliers moved by (FACE.4), or without distant
+bounds, (PROGRAM.9).
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class QPAttempt:
 
     @cached
     def _interior_search(self) -> InteriorSearch:
+        """The result of the linear program."""
         return find_interior_point(self.program)
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
@@ -190,7 +192,7 @@ class QPAttempt:
         return upper
 
     def _improve_lower_bound(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
-        """Return the best lower bound: without multipliers or distant bounds, or as `certify` says in the module."""
+        """Return the best lower bound: with sharper curvature, with multipliers of (FACE.4) or none, by (PROGRAM.9)."""
         program = self.program
         zero = np.zeros(len(program.b)), np.zeros(len(program.h))
         bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]

@@ -46,8 +46,6 @@ ROUNDING = 1e-14
 MAX_ENTRIES = 1_000_000
 #: Larger bases (in entries) are not used in an exact check of one row.
 MAX_BASIS_ENTRIES = 300_000
-#: Bounds beyond this count as infinite where rows are searched for that force variables to their bounds.
-LARGEST_BOUND = 1e200
 #: A row is checked exactly if its relative distance from the span of the equalities, or the relative difference of its
 #: right-hand side and its largest or smallest value within the bounds, is at most this.
 MAX_RELATIVE_DISTANCE = 1e-9
@@ -279,11 +277,10 @@ def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
 
 def _fix_forced_variables(reduction: Reduction) -> None:
     """Fix variables that a row forces to their bounds, and remove the row, (REDUCE.5)."""
-    for M, sides, directions, keep in (
-        (reduction.A, reduction.b, (True, False), _keep_equalities),
-        (reduction.G, reduction.h, (False,), _keep_inequalities),
+    for M, sides, rows, directions, keep in (
+        (reduction.A, reduction.b, reduction.equalities, (True, False), _keep_equalities),
+        (reduction.G, reduction.h, -1 - reduction.inequalities, (False,), _keep_inequalities),
     ):
-        rows = reduction.equalities if keep is _keep_equalities else -1 - reduction.inequalities
         removed = []
         for k in _find_candidates(M, sides, reduction):
             columns, entries = (v[M.indptr[k] : M.indptr[k + 1]] for v in (M.indices, M.data))
@@ -298,10 +295,10 @@ def _fix_forced_variables(reduction: Reduction) -> None:
 
 
 def _find_candidates(M: sp.csr_array, sides: FloatArray, reduction: Reduction) -> list[int]:
-    """Return the rows whose largest or smallest value within the bounds is their right-hand side, up to rounding."""
+    """Find the rows whose largest or smallest value within the bounds may be their right-hand side, up to rounding."""
     positive, negative = M.maximum(0.0), M.minimum(0.0)
     found = np.zeros(len(sides), dtype=np.bool_)
-    lb, ub = (np.clip(bound, -LARGEST_BOUND, LARGEST_BOUND) for bound in (reduction.lb, reduction.ub))
+    lb, ub = (np.clip(bound, -LARGEST, LARGEST) for bound in (reduction.lb, reduction.ub))  # 0 × ∞ would be NaN
     for first, second in ((ub, lb), (lb, ub)):
         with np.errstate(invalid="ignore", over="ignore"):
             activity = positive @ first + negative @ second
